@@ -1,6 +1,6 @@
 import { createAdminApiDocument } from '../../src/auth/index.ts'
 import { formatCommandHelp } from '../../src/cli/command-line.ts'
-import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
+import { commandNames, loadCommand } from '../../src/cli/commands/table.ts'
 import { HOW } from '../../src/core/index.ts'
 import { createOpenApiDocument } from '../../src/session/index.ts'
 import { formatApiReference } from './api-reference.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
 import { OPERATION_COMMANDS } from '../auth/index.ts'
-import { commandNames } from './commands/index.ts'
+import { commandNames } from './commands/table.ts'
 import { readOptions } from './usage.ts'
 
 const https = {

@@ -11,7 +11,7 @@ import {
   type NamedCommand,
   type Output,
 } from './command.ts'
-import { type CommandName, commandGroups, commandNames, getSummary, loadCommand } from './commands/index.ts'
+import { type CommandName, commandGroups, commandNames, getSummary, loadCommand } from './commands/table.ts'
 import { withTicker } from './ticker.ts'
 import { readOptions } from './usage.ts'
 import { wrapHelp } from './wrap-help.ts'

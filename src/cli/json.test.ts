@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
 import { isRecord } from '../core/index.ts'
-import { commandNames, getSummary } from './commands/index.ts'
+import { commandNames, getSummary } from './commands/table.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -39,6 +39,7 @@ describe('sallyport completion', () => {
           .split('\n')
           .sort()
       assert.deepEqual(offered('sallyport cl'), ['client', 'clinician'])
+      assert.deepEqual(offered('sallyport com'), ['completion'])
       assert.deepEqual(offered('sallyport upgrade '), ['apply', 'check'])
       assert.deepEqual(offered('sallyport client add --redirect'), ['--redirect-uri'])
       assert.deepEqual(offered('sallyport client add --id x --red'), ['--redirect-uri'])

@@ -1,10 +1,14 @@
 import { findOwn, HOW } from '../../core/index.ts'
-import { type Command, failMisuse } from '../command.ts'
+import { type Command, failMisuse, type NamedCommand } from '../command.ts'
 import { readOptions } from '../usage.ts'
-import { type Load, table } from './table.ts'
 
-const completion: Command = {
-  usage: `
+type ListCommands = () => Promise<readonly NamedCommand[]>
+
+export function defineCompletion(listCommands: ListCommands): {
+  readonly commands: Readonly<Record<string, Command>>
+} {
+  const completion: Command = {
+    usage: `
 Usage: ${HOW} completion <bash|zsh|fish>
 
 Prints a script that completes commands and options of \`sallyport\` with Tab.
@@ -13,13 +17,15 @@ Load it where your shell starts:
   bash   echo 'eval "$(sallyport completion bash)"' >> ~/.bashrc
   zsh    echo 'eval "$(sallyport completion zsh)"' >> ~/.zshrc
   fish   sallyport completion fish > ~/.config/fish/completions/sallyport.fish`,
-  positionals: { min: 1, max: 1 },
-  async run({ positionals: [shell = ''], help }, io) {
-    const format = findOwn(SHELLS, shell)
-    if (!format) throw failMisuse(`Unknown shell ${shell}: see ${help}`)
-    io.stdout.write(format(await listWords()))
-    return 0
-  },
+    positionals: { min: 1, max: 1 },
+    async run({ positionals: [shell = ''], help }, io) {
+      const format = findOwn(SHELLS, shell)
+      if (!format) throw failMisuse(`Unknown shell ${shell}: see ${help}`)
+      io.stdout.write(format(await listWords(await listCommands())))
+      return 0
+    },
+  }
+  return { commands: { completion } }
 }
 
 /** The words that may follow the beginning of a command line. */
@@ -29,25 +35,22 @@ interface Words {
   readonly words: readonly { readonly word: string; readonly about: string }[]
 }
 
-async function listWords(): Promise<readonly Words[]> {
+async function listWords(commands: readonly NamedCommand[]): Promise<readonly Words[]> {
   const beginnings = new Map<string, Map<string, string>>()
   const open = (after: string) => {
     const words = beginnings.get(after) ?? new Map<string, string>()
     beginnings.set(after, words)
     return words
   }
-  for (const [name, { summary, load }] of Object.entries(table)) {
+  for (const { name, summary, usage, listValues } of commands) {
     const parts = name.split(' ')
     parts.forEach((word, index) => {
       const words = open(parts.slice(0, index).join(' '))
       if (index === parts.length - 1) words.set(word, summary)
       else if (!words.has(word)) words.set(word, `Commands for ${word}`)
     })
-    const file: Awaited<ReturnType<Load>> = await load()
-    const command = file.commands[name]
-    for (const option of [...Object.keys(readOptions(command?.usage ?? '')), 'help'])
-      open(name).set(`--${option}`, '')
-    for (const [option, values] of Object.entries((await command?.listValues?.()) ?? {}))
+    for (const option of [...Object.keys(readOptions(usage)), 'help']) open(name).set(`--${option}`, '')
+    for (const [option, values] of Object.entries((await listValues?.()) ?? {}))
       for (const value of values) open(`${name} --${option}`).set(value, '')
   }
   return [...beginnings]
@@ -136,5 +139,3 @@ const SHELLS: Readonly<Record<string, (beginnings: readonly Words[]) => string>>
   zsh: formatZsh,
   fish: formatFish,
 }
-
-export const commands = { completion }

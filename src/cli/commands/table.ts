@@ -1,163 +1,145 @@
-import type { Command } from '../command.ts'
+import { joinTables } from '../../core/index.ts'
+import type { Command, NamedCommand } from '../command.ts'
 
-export type Load = () => Promise<{ readonly commands: Readonly<Record<string, Command>> }>
-
-// Commands load on demand: `--help` loads none of them, and `settings` not the FHIR server.
-const start = () => import('./start.ts')
-const settings = () => import('./settings.ts')
-const account = () => import('./account.ts')
-const clinician = () => import('./clinician.ts')
-const operations = () => import('./operation.ts')
-const lists = () => import('./list.ts')
-const login = () => import('./login.ts')
-const clientRegistration = () => import('./client-registration.ts')
-const client = () => import('./client.ts')
-const signIn = () => import('./sign-in.ts')
-const keys = () => import('./keys.ts')
-const agents = () => import('./agents.ts')
-const mcp = () => import('./mcp.ts')
-const audit = () => import('./audit.ts')
-const explain = () => import('./explain.ts')
-const problems = () => import('./problems.ts')
-const developer = () => import('./developer.ts')
-const dataImport = () => import('./data-import.ts')
-const dataExport = () => import('./data-export.ts')
-const dataReset = () => import('./data-reset.ts')
-const checkSetup = () => import('./check-setup.ts')
-const checkUpstream = () => import('./check.ts')
-const upgrade = () => import('./upgrade.ts')
-const inferno = () => import('./inferno.ts')
-const health = () => import('./health.ts')
-
-/** By the heading in `--help`, in the order in which a newcomer needs them. */
-export const groups = {
+/** The commands by their headings in `--help`, in the order in which a newcomer needs them. */
+const GROUPS = {
   'First steps': {
-    start: { summary: 'Start all servers, or only the servers that you name', load: start },
-    'client add': { summary: 'Register an app', load: clientRegistration },
-    launch: { summary: 'Print a link that launches an app for a patient', load: developer },
-    problems: { summary: 'List what apps were refused, with the cause and what to change', load: problems },
-    check: {
-      summary: 'Validate settings, certificates, database, sign-in providers and upstream',
-      load: checkSetup,
-    },
+    start: 'Start all servers, or only the servers that you name',
+    'client add': 'Register an app',
+    launch: 'Print a link that launches an app for a patient',
+    problems: 'List what apps were refused, with the cause and what to change',
+    check: 'Validate settings, certificates, database, sign-in providers and upstream',
   },
   Development: {
-    token: { summary: 'Print an access token for tests of an app', load: developer },
-    mcp: {
-      summary: 'Connect a desktop assistant to a record, by MCP on standard input and output',
-      load: mcp,
-    },
-    explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
-    'data import': {
-      summary: 'Import FHIR resources into the embedded or another FHIR server',
-      load: dataImport,
-    },
-    'data export': {
-      summary: 'Export FHIR resources of the embedded or another FHIR server as NDJSON',
-      load: dataExport,
-    },
-    'data reset': {
-      summary: 'Remove all FHIR resources and create the sample patients again',
-      load: dataReset,
-    },
-    inferno: { summary: 'Register the apps of the Inferno test kits, and print a preset', load: inferno },
+    token: 'Print an access token for tests of an app',
+    mcp: 'Connect a desktop assistant to a record, by MCP on standard input and output',
+    explain: 'Show whether a request would be allowed, and why',
+    'data import': 'Import FHIR resources into the embedded or another FHIR server',
+    'data export': 'Export FHIR resources of the embedded or another FHIR server as NDJSON',
+    'data reset': 'Remove all FHIR resources and create the sample patients again',
+    inferno: 'Register the apps of the Inferno test kits, and print a preset',
   },
   Apps: {
-    'client list': { summary: 'List the registered apps', load: lists },
-    'client show': { summary: 'Show the properties of a registered app', load: client },
-    'client set': { summary: 'Change a registered app', load: clientRegistration },
-    'client approve': { summary: 'Approve an app that registered itself', load: operations },
-    'client disable': { summary: 'Disable an app and revoke its access', load: operations },
-    'client enable': { summary: 'Enable a disabled app', load: operations },
-    'client remove': { summary: 'Remove an app and revoke its access', load: operations },
+    'client list': 'List the registered apps',
+    'client show': 'Show the properties of a registered app',
+    'client set': 'Change a registered app',
+    'client approve': 'Approve an app that registered itself',
+    'client disable': 'Disable an app and revoke its access',
+    'client enable': 'Enable a disabled app',
+    'client remove': 'Remove an app and revoke its access',
   },
   Users: {
-    'clinician add': { summary: 'Add a clinician', load: clinician },
-    'clinician list': { summary: 'List the clinicians', load: lists },
-    'clinician set': { summary: 'Change a clinician: name, Practitioner, role', load: clinician },
-    'clinician set-password': {
-      summary: 'Set a password; end the sign-ins and app access',
-      load: clinician,
-    },
-    'clinician reset-second-factor': {
-      summary: 'Remove the second factors of a clinician who lost them',
-      load: operations,
-    },
-    'clinician unlock': {
-      summary: 'Accept passwords for a clinician again after too many wrong ones',
-      load: operations,
-    },
-    'clinician disable': {
-      summary: 'Disable a clinician; end the sign-ins and app access',
-      load: operations,
-    },
-    'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
-    'clinician remove': { summary: 'Remove a clinician, with all access', load: operations },
-    'clinician link': {
-      summary: "Link a clinician to a user of the hospital's identity provider",
-      load: clinician,
-    },
-    'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
-    'account list': { summary: 'List the accounts of patients and related persons', load: lists },
-    'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
-    'account reset-second-factor': {
-      summary: 'Remove the second factors of a patient or related person who lost them',
-      load: operations,
-    },
-    'account unlock': {
-      summary: 'Accept passwords for an account again after too many wrong ones',
-      load: operations,
-    },
-    'account disable': { summary: 'Disable an account; end the sign-ins and app access', load: operations },
-    'account enable': { summary: 'Enable a disabled account', load: operations },
-    'account remove': { summary: 'Remove an account, with all access', load: operations },
-    'login explain': {
-      summary: 'Show who would be signed in with the claims of an identity provider, or why not',
-      load: login,
-    },
+    'clinician add': 'Add a clinician',
+    'clinician list': 'List the clinicians',
+    'clinician set': 'Change a clinician: name, Practitioner, role',
+    'clinician set-password': 'Set a password; end the sign-ins and app access',
+    'clinician reset-second-factor': 'Remove the second factors of a clinician who lost them',
+    'clinician unlock': 'Accept passwords for a clinician again after too many wrong ones',
+    'clinician disable': 'Disable a clinician; end the sign-ins and app access',
+    'clinician enable': 'Enable a disabled clinician',
+    'clinician remove': 'Remove a clinician, with all access',
+    'clinician link': "Link a clinician to a user of the hospital's identity provider",
+    'account add': 'Add a patient or a related person who signs in to apps',
+    'account list': 'List the accounts of patients and related persons',
+    'account set': 'Change an account: name, Patient, RelatedPersons',
+    'account reset-second-factor': 'Remove the second factors of a patient or related person who lost them',
+    'account unlock': 'Accept passwords for an account again after too many wrong ones',
+    'account disable': 'Disable an account; end the sign-ins and app access',
+    'account enable': 'Enable a disabled account',
+    'account remove': 'Remove an account, with all access',
+    'login explain': 'Show who would be signed in with the claims of an identity provider, or why not',
   },
   Access: {
-    'bulk-export list': { summary: 'List the bulk exports of backend services', load: lists },
-    'bulk-export end': { summary: 'End a bulk export', load: operations },
-    'grant list': { summary: 'List who has access now: grants of users, and backend services', load: lists },
-    'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: operations },
-    'sign-in list': { summary: 'List the browsers in which users are signed in', load: lists },
-    'sign-in end': { summary: 'End a sign-in, and the access of apps in it', load: signIn },
+    'bulk-export list': 'List the bulk exports of backend services',
+    'bulk-export end': 'End a bulk export',
+    'grant list': 'List who has access now: grants of users, and backend services',
+    'grant revoke': 'Revoke the access of an app on behalf of a user',
+    'sign-in list': 'List the browsers in which users are signed in',
+    'sign-in end': 'End a sign-in, and the access of apps in it',
   },
   'Audit trail': {
-    audit: {
-      summary: 'List audit records: sign-ins, launches, tokens, sessions and FHIR requests',
-      load: audit,
-    },
-    'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
-    'audit check-file': { summary: 'Compare an exported file with the audit trail', load: audit },
+    audit: 'List audit records: sign-ins, launches, tokens, sessions and FHIR requests',
+    'audit verify': 'Verify that no audit record was changed or removed',
+    'audit check-file': 'Compare an exported file with the audit trail',
   },
   Operation: {
-    settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
-    health: { summary: 'Ask the servers of this machine whether they run', load: health },
-    'check upstream': {
-      summary: 'Check whether a FHIR server works as the upstream of the gateway',
-      load: checkUpstream,
-    },
-    'upgrade check': {
-      summary: 'Show whether this version can replace the running one without a stop',
-      load: upgrade,
-    },
-    'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
-    'agents off': { summary: 'Refuse every AI assistant at once', load: agents },
-    'agents on': { summary: 'Let AI assistants ask for access again', load: agents },
-    'keys list': { summary: 'List the signing keys', load: lists },
-    'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
-    'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
+    settings: 'Print the settings in effect, with secrets masked',
+    health: 'Ask the servers of this machine whether they run',
+    'check upstream': 'Check whether a FHIR server works as the upstream of the gateway',
+    'upgrade check': 'Show whether this version can replace the running one without a stop',
+    'upgrade apply': 'Apply the migrations of this version to the database',
+    'agents off': 'Refuse every AI assistant at once',
+    'agents on': 'Let AI assistants ask for access again',
+    'keys list': 'List the signing keys',
+    'keys rotate': 'Replace the signing key without failed requests',
+    'keys withdraw': 'Remove a leaked signing key at once',
+    completion: 'Print a script that completes commands in bash, zsh or fish',
   },
-} satisfies Record<string, Record<string, { readonly summary: string; readonly load: Load }>>
+} as const
 
-export const table = {
-  ...groups['First steps'],
-  ...groups.Development,
-  ...groups.Apps,
-  ...groups.Users,
-  ...groups.Access,
-  ...groups['Audit trail'],
-  ...groups.Operation,
+const SUMMARIES = joinTables(GROUPS)
+
+export type CommandName = keyof typeof SUMMARIES
+
+export const commandNames = Object.keys(SUMMARIES) as readonly CommandName[]
+
+export const commandGroups = Object.entries(GROUPS).map(([title, group]) => ({
+  title,
+  names: Object.keys(group) as readonly CommandName[],
+}))
+
+export function getSummary(name: CommandName): string {
+  return SUMMARIES[name]
+}
+
+type Load = () => Promise<{ readonly commands: Readonly<Record<string, Command>> }>
+
+/**
+ * By command, or by its first word. Files load on demand: `--help` loads none of them, and `settings` not the FHIR server.
+ * All other commands follow from the lists and operations of administrators.
+ */
+const FILES: Readonly<Record<string, Load>> = {
+  start: () => import('./start.ts'),
+  'client add': () => import('./client-registration.ts'),
+  'client set': () => import('./client-registration.ts'),
+  'client show': () => import('./client.ts'),
+  launch: () => import('./developer.ts'),
+  token: () => import('./developer.ts'),
+  problems: () => import('./problems.ts'),
+  check: () => import('./check-setup.ts'),
+  'check upstream': () => import('./check.ts'),
+  mcp: () => import('./mcp.ts'),
+  explain: () => import('./explain.ts'),
+  'data import': () => import('./data-import.ts'),
+  'data export': () => import('./data-export.ts'),
+  'data reset': () => import('./data-reset.ts'),
+  inferno: () => import('./inferno.ts'),
+  'clinician add': () => import('./clinician.ts'),
+  'clinician set': () => import('./clinician.ts'),
+  'clinician set-password': () => import('./clinician.ts'),
+  'clinician link': () => import('./clinician.ts'),
+  'account add': () => import('./account.ts'),
+  'account set': () => import('./account.ts'),
+  login: () => import('./login.ts'),
+  'sign-in end': () => import('./sign-in.ts'),
+  audit: () => import('./audit.ts'),
+  settings: () => import('./settings.ts'),
+  health: () => import('./health.ts'),
+  upgrade: () => import('./upgrade.ts'),
+  agents: () => import('./agents.ts'),
+  'keys rotate': () => import('./keys.ts'),
+  'keys withdraw': () => import('./keys.ts'),
+  completion: async () =>
+    (await import('./completion.ts')).defineCompletion(() => Promise.all(commandNames.map(loadCommand))),
+}
+
+const loadList: Load = () => import('./list.ts')
+const loadOperation: Load = () => import('./operation.ts')
+
+export async function loadCommand(name: CommandName): Promise<NamedCommand> {
+  const [first = ''] = name.split(' ')
+  const load = FILES[name] ?? FILES[first] ?? (name.endsWith(' list') ? loadList : loadOperation)
+  const command = (await load()).commands[name]
+  if (!command) throw new Error(`No file has the command ${name}`)
+  return { name, summary: SUMMARIES[name], ...command }
 }
