@@ -68,7 +68,7 @@ describe('an export', () => {
 
   /** Opens a connection, which the supervisor assigns to the next worker. */
   async function ask(url: string): Promise<IncomingMessage> {
-    const headers = { authorization: `Bearer ${await token.get()}`, connection: 'close' }
+    const headers = { authorization: await token.getAuthorization(), connection: 'close' }
     const [response] = await once(get(url, { headers, agent: false }), 'response')
     return response
   }

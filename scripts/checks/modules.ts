@@ -38,7 +38,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   fhir: { imports: [] },
   cache: { imports: [] },
   jwt: { imports: ['turns'] },
-  'client-token': { imports: ['jwt'] },
+  'client-token': { imports: ['cache', 'jwt'] },
   turns: { imports: [] },
   smart: { imports: ['fhir'] },
   'web/ui': { imports: [] },
@@ -56,7 +56,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   // A library that other FHIR servers mount: it brings no server and no database.
   interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'client-token', 'turns', 'audit-record'] },
   'backends/sqlite': { imports: [...SHARED, 'sqlite', 'fhir-api'] },
-  'backends/upstream': { imports: [...SHARED, 'fhir-api'] },
+  'backends/upstream': { imports: [...SHARED, 'client-token', 'fhir-api'] },
   import: { imports: [...DOMAIN, 'sqlite', 'fhir-api', 'backends/sqlite'] },
   export: { imports: [...DOMAIN, 'fhir-api', 'backends/sqlite', 'import'] },
   // The first start fills the embedded server with them.

@@ -37,7 +37,7 @@ export async function createServiceAuthorization(
     fetch,
     clock: Date.now,
   })
-  return { get: async () => `Bearer ${await token.get()}`, forget: token.forget }
+  return { get: token.getAuthorization, forget: token.forget }
 }
 
 function readCredential(args: Arguments, io: Io): ClientCredential {

@@ -4,7 +4,8 @@
  */
 
 import { type KeyObject, randomUUID } from 'node:crypto'
-import { type Fetch, isRecord } from '../core/index.ts'
+import { createCachedFetch, type Fetched } from '../cache/index.ts'
+import { type Fetch, isRecord, parseJson, readText, readWhole } from '../core/index.ts'
 import { signJwt } from '../jwt/index.ts'
 
 /** How a client authenticates: by its secret, or by the private key of a key set that it is registered with. */
@@ -21,54 +22,75 @@ interface ClientTokenOptions {
   readonly tokenUrl: string
   readonly clientId: string
   readonly credential: ClientCredential
-  readonly scope: string
+  /** By default what the client is registered for. */
+  readonly scope?: string | undefined
   readonly fetch: Fetch
   readonly clock: () => number
+  readonly timeoutMs?: number
+  /** The message of the error if the response has no token. */
+  readonly describeRefusal?: (response: ResponseWithoutToken) => string
+}
+
+export interface ResponseWithoutToken {
+  readonly status: number
+  /** Undefined if it is not JSON, or is too long. */
+  readonly body: unknown
+  /** The OAuth error (RFC 6749, 5.2). */
+  readonly error: string | undefined
 }
 
 export interface ClientToken {
-  /** Rejects if the auth server issues none. */
-  get(): Promise<string>
+  /** The Authorization header. Rejects if the auth server issues no token. */
+  getAuthorization(): string | Promise<string>
   /** Call it if the token was refused. */
   forget(): void
 }
 
 const TIMEOUT_MS = 10_000
+/** Bytes of the response (docs/limits.md). */
+const RESPONSE_BYTES = 64 * 1024
 const ASSERTION_SECONDS = 60
-/** A token is replaced before it expires. */
+/** Of a response that does not say when the token expires. */
+const DEFAULT_SECONDS = 60
+/** A token is replaced before it expires: it must not expire on the way. */
 const EARLY_MS = 30_000
 
 export function createClientToken(options: ClientTokenOptions): ClientToken {
-  const { tokenUrl, clientId, credential, scope, fetch, clock } = options
-  let issued: { readonly token: string; readonly goodUntil: number } | undefined
+  const { tokenUrl, clientId, credential, scope, fetch, clock, timeoutMs = TIMEOUT_MS } = options
+  const {
+    describeRefusal = ({ status, error = '' }) =>
+      `Cannot get a token for ${scope} as ${clientId}: ${status} ${error}`,
+  } = options
 
-  async function request(): Promise<string> {
-    const { headers, parameters } = await authenticate(options)
+  async function request(): Promise<Fetched<string>> {
+    const { headers, parameters } = await authenticate()
     const response = await fetch(tokenUrl, {
       method: 'POST',
       headers: { accept: 'application/json', ...headers },
-      body: new URLSearchParams({ grant_type: 'client_credentials', scope, ...parameters }),
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        ...(scope !== undefined && { scope }),
+        ...parameters,
+      }),
       redirect: 'error',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     })
-    const body: unknown = await response.json().catch(() => undefined)
+    const bytes = await readWhole(response.body, RESPONSE_BYTES)
+    const body = parseJson(bytes?.toString() ?? '')
     const { access_token: token, expires_in: seconds, error } = isRecord(body) ? body : {}
     if (!response.ok || typeof token !== 'string')
-      throw new Error(
-        `Cannot get a token for ${scope} as ${clientId}: ${response.status} ${typeof error === 'string' ? error : ''}`,
-      )
-    issued = { token, goodUntil: clock() + Number(seconds) * 1000 - EARLY_MS }
-    return token
+      throw new Error(describeRefusal({ status: response.status, body, error: readText(error) }))
+    const lifetime = typeof seconds === 'number' ? seconds : DEFAULT_SECONDS
+    return { value: `Bearer ${token}`, freshForMs: lifetime * 1000 - EARLY_MS }
   }
 
+  const issued = createCachedFetch({ fetch: request, clock })
   return {
-    get: async () => (issued && clock() < issued.goodUntil ? issued.token : request()),
-    forget() {
-      issued = undefined
-    },
+    getAuthorization: () => issued.get(tokenUrl),
+    forget: () => issued.forget(tokenUrl),
   }
 
-  async function authenticate({ tokenUrl: audience }: ClientTokenOptions) {
+  async function authenticate() {
     if (credential.secret !== undefined) {
       // RFC 6749, 2.3.1.
       const pair = [clientId, credential.secret].map(encodeURIComponent).join(':')
@@ -79,7 +101,7 @@ export function createClientToken(options: ClientTokenOptions): ClientToken {
     const claims = {
       iss: clientId,
       sub: clientId,
-      aud: audience,
+      aud: tokenUrl,
       jti: randomUUID(),
       iat: now,
       exp: now + ASSERTION_SECONDS,

@@ -24,6 +24,7 @@ export {
   toPlainLine,
 } from './plain-text.ts'
 export { takeRandomBytes } from './random.ts'
+export { readWhole } from './read-whole.ts'
 export { remember } from './remember.ts'
 export { shortenList } from './shorten-list.ts'
 export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'

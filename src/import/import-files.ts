@@ -1,5 +1,5 @@
 import { findConditionMatch, type Repository } from '../backends/sqlite/index.ts'
-import { isFailure, isRecord } from '../core/index.ts'
+import { isFailure, isRecord, readWhole } from '../core/index.ts'
 import { Work } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
 import { fullAccess } from '../smart/index.ts'
@@ -7,7 +7,7 @@ import type { InputFile } from './find-files.ts'
 import { detectFormat } from './find-files.ts'
 import { formatMib, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES } from './limits.ts'
 import { createLoader, type ImportReport, type Loader, Tally } from './loader.ts'
-import { describeReadFailure, isReadFailure, readWhole } from './read-bytes.ts'
+import { describeReadFailure, isReadFailure, readBytes } from './read-bytes.ts'
 import { type FindConditional, parseBytes, readDocument } from './read-document.ts'
 import { readLines } from './read-lines.ts'
 
@@ -108,7 +108,7 @@ async function importLines(file: InputFile, current: Import): Promise<void> {
 
 async function importDocument(file: InputFile, current: Import, isLast: boolean): Promise<'done' | 'waits'> {
   const { tally, documentLimit, loader, find, onRead } = current
-  const bytes = await readWhole(file.path, documentLimit)
+  const bytes = await readWhole(readBytes(file.path), documentLimit)
   if (bytes === undefined) return refuseFile(file, tally, describeTooLarge(documentLimit))
   const parsed = parseBytes(bytes)
   if (isFailure(parsed)) return refuseFile(file, tally, 'It is not JSON text, or it is cut off')

@@ -20,18 +20,6 @@ export async function* readBytes(
   yield* skipMark(isGzip(first) ? unpack(whole) : whole)
 }
 
-/** All bytes of a file, unpacked; undefined if there are more than the limit. */
-export async function readWhole(path: string, limit: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of readBytes(path)) {
-    length += chunk.length
-    if (length > limit) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
 async function* countBytes(
   source: AsyncIterable<Buffer>,
   onRead: (bytes: number) => void,

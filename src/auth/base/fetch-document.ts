@@ -1,6 +1,6 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
-import { DAY_MS, describeError } from '../../core/index.ts'
+import { DAY_MS, describeError, readWhole } from '../../core/index.ts'
 
 const PRIVATE_V4 = [
   '0.0.0.0/8',
@@ -183,12 +183,7 @@ function createPublicLookup(lookup: typeof dnsLookup) {
 
 /** Reads a body of at most 256 kB as text. */
 export async function readLimited(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body ?? []) {
-    length += chunk.length
-    if (length > MAX_BODY_BYTES) throw new Error('the response is too long')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+  const bytes = await readWhole(body, MAX_BODY_BYTES)
+  if (!bytes) throw new Error('the response is too long')
+  return bytes.toString()
 }

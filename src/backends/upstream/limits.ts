@@ -6,8 +6,6 @@ export const UPSTREAM_CHARACTERS = 64 * 1024 * 1024
 export const GATEWAY_BODY_BYTES = 16 * 1024 * 1024
 /** Bytes of an inspected response of the upstream, unless a setting says otherwise. */
 export const RESPONSE_BYTES = 16 * 1024 * 1024
-/** Bytes of a response of the token endpoint at which the gateway gets its own token. */
-export const TOKEN_RESPONSE_BYTES = 64 * 1024
 /** Bytes of a streamed response of the upstream, and the time for it. */
 export const STREAM_BYTES = 1024 * 1024 * 1024
 export const STREAM_MS = 30 * 60 * 1000

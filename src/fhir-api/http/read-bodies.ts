@@ -1,8 +1,7 @@
-import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { fail, hasCode, isFailure } from '../../core/index.ts'
+import { fail, hasCode, isFailure, readWhole } from '../../core/index.ts'
 import { failFor } from '../../fhir/index.ts'
 import { runInThreadPool, ThreadPoolFull } from '../../turns/index.ts'
 import type { Failure } from '../response.ts'
@@ -23,24 +22,18 @@ export function readContents(app: FastifyInstance, api: FhirApi): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, payload, done) => {
     const content = receiveContent(api, request, payload)
-    if (!content) readWhole(payload, bodyLimit).then(body => setBody(request, body, bodyLimit, done), done)
-    else {
+    if (!content) {
+      const whole = readWhole(payload.iterator({ destroyOnReturn: false }), bodyLimit)
+      whole.then(
+        body => setBody(request, body ?? failFor('body-too-large', { limit: bodyLimit }), bodyLimit, done),
+        done,
+      )
+    } else {
       if (isFailure(content)) request.bodyProblem = content
       else request.content = content
       done(null, undefined)
     }
   })
-}
-
-async function readWhole(payload: Readable, limit: number): Promise<Buffer | Failure> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
-    size += chunk.length
-    if (size > limit) return failFor('body-too-large', { limit })
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 type Done = (error: Error | null, body?: Buffer) => void

@@ -121,7 +121,7 @@ export function createTrailSender(options: TrailSenderOptions): TrailSender {
     const records = batch.map(({ id, text }) => `{"id":"${id}","record":${text}}`)
     const response = await send(`${authUrl}/audit-records`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${await token.get()}`, 'content-type': 'application/json' },
+      headers: { authorization: await token.getAuthorization(), 'content-type': 'application/json' },
       body: `${about.slice(0, -1)},"records":[${records.join(',')}]}`,
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),

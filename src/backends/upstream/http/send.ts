@@ -1,7 +1,6 @@
 import type { Pool } from 'undici'
-import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
-import { describeError, type Fetch, fail, isFailure, isRecord, parseJson } from '../../../core/index.ts'
-import { TOKEN_RESPONSE_BYTES } from '../limits.ts'
+import { createClientToken, type ResponseWithoutToken } from '../../../client-token/index.ts'
+import { describeError, type Fetch, fail, isFailure, isRecord } from '../../../core/index.ts'
 import {
   type ExchangeOptions,
   exchange,
@@ -82,10 +81,6 @@ interface CredentialsOptions {
   readonly timeoutMs: number
 }
 
-// A token must not expire on the way.
-const SPARE_MS = 30_000
-const DEFAULT_SECONDS = 60
-
 export function createCredentials(options: CredentialsOptions): Credentials {
   const { auth } = options
   switch (auth.kind) {
@@ -98,7 +93,13 @@ export function createCredentials(options: CredentialsOptions): Credentials {
         `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`,
       )
     case 'client-credentials':
-      return createClientCredentials(auth, options)
+      return createClientToken({
+        ...options,
+        ...auth,
+        credential: { secret: auth.clientSecret },
+        describeRefusal: response =>
+          `Cannot get an access token for the upstream: ${describeFault(response)}`,
+      })
   }
 }
 
@@ -106,59 +107,9 @@ function createFixedCredentials(header: string | undefined): Credentials {
   return { getAuthorization: () => header, forget: () => undefined }
 }
 
-type ClientCredentials = Extract<UpstreamAuth, { readonly kind: 'client-credentials' }>
-
-/** RFC 6749, 4.4: one token for all requests, fetched once. */
-function createClientCredentials(
-  auth: ClientCredentials,
-  { fetch, clock, timeoutMs }: CredentialsOptions,
-): Credentials {
-  async function fetchToken(): Promise<Fetched<string>> {
-    const form = new URLSearchParams({ grant_type: 'client_credentials' })
-    if (auth.scope !== undefined) form.set('scope', auth.scope)
-    const response = await fetch(auth.tokenUrl, {
-      method: 'POST',
-      redirect: 'error',
-      headers: { accept: 'application/json', authorization: buildBasicHeader(auth) },
-      body: form,
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    const body = await readJson(response)
-    const { access_token, expires_in, error } = isRecord(body) ? body : {}
-    if (!response.ok || typeof access_token !== 'string')
-      throw new Error(`Cannot get an access token for the upstream: ${describeFault(response, body, error)}`)
-    const seconds = typeof expires_in === 'number' ? expires_in : DEFAULT_SECONDS
-    return { value: `Bearer ${access_token}`, freshForMs: seconds * 1000 - SPARE_MS }
-  }
-
-  const cache = createCachedFetch({ fetch: fetchToken, clock })
-  return {
-    getAuthorization: () => cache.get(auth.tokenUrl),
-    forget: () => cache.forget(auth.tokenUrl),
-  }
-}
-
-/** Undefined if the body is not JSON or is too long. */
-async function readJson({ body }: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body ?? []) {
-    length += chunk.length
-    if (length > TOKEN_RESPONSE_BYTES) return undefined
-    chunks.push(chunk)
-  }
-  return parseJson(Buffer.concat(chunks).toString())
-}
-
-/** Describes an invalid response of the token endpoint by its OAuth error (RFC 6749, 5.2), and nothing else of it. */
-function describeFault({ ok, status }: Response, body: unknown, error: unknown): string {
-  if (ok) return isRecord(body) ? 'its token response has no access_token' : 'its token response is not JSON'
-  const code = typeof error === 'string' && /^[\w-]{1,64}$/.test(error) ? ` with ${error}` : ''
-  return `its token endpoint answered ${status}${code}`
-}
-
-// RFC 6749, 2.3.1: both are form-encoded before they are joined.
-function buildBasicHeader({ clientId, clientSecret }: ClientCredentials): string {
-  const encoded = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`
-  return `Basic ${Buffer.from(encoded).toString('base64')}`
+/** Describes an invalid response of the token endpoint by its OAuth error, and nothing else of it. */
+function describeFault({ status, body, error = '' }: ResponseWithoutToken): string {
+  if (status < 300)
+    return isRecord(body) ? 'its token response has no access_token' : 'its token response is not JSON'
+  return `its token endpoint answered ${status}${/^[\w-]{1,64}$/.test(error) ? ` with ${error}` : ''}`
 }

@@ -16,7 +16,7 @@ import {
 } from 'openid-client'
 import { createCachedFetch } from '../../../../cache/index.ts'
 import type { OidcProvider } from '../../../../config/index.ts'
-import { type Failed, fail, MINUTE_MS } from '../../../../core/index.ts'
+import { type Failed, fail, MINUTE_MS, readWhole } from '../../../../core/index.ts'
 import {
   type Algorithm,
   type Claims,
@@ -201,16 +201,11 @@ async function fetchKeys(
 /** A hostile provider could send an endless response. */
 async function fetchLimited(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init)
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length
-    if (length > MAX_RESPONSE_BYTES) throw new Error('The response is too long')
-    chunks.push(chunk)
-  }
+  const body = await readWhole(response.body, MAX_RESPONSE_BYTES)
+  if (!body) throw new Error('The response is too long')
   const { status, headers } = response
-  const body = status === 204 || status === 304 || status < 200 ? null : Buffer.concat(chunks)
-  return new Response(body, { status, headers })
+  const isWithout = status === 204 || status === 304 || status < 200
+  return new Response(isWithout ? null : body, { status, headers })
 }
 
 /** The files are read at each discovery, so that a replaced secret takes effect without a restart. */
