@@ -9,6 +9,14 @@ export {
   makeSpaceText,
   watchAvailability,
 } from './availability.ts'
+export {
+  cutPage,
+  formatPosition,
+  type Position,
+  parseNumberedPosition,
+  parsePosition,
+  readAfter,
+} from './keyset.ts'
 export { migrate } from './migrate.ts'
 export { type Migration, runScript } from './migration.ts'
 export { inspectDatabase, openStore } from './open-store.ts'

@@ -1,5 +1,12 @@
-import { sql, type Transaction } from 'kysely'
-import type { Schema, Store } from '../../store/index.ts'
+import type { Transaction } from 'kysely'
+import {
+  cutPage,
+  formatPosition,
+  parsePosition,
+  readAfter,
+  type Schema,
+  type Store,
+} from '../../store/index.ts'
 
 /** A bulk export that has neither ended nor expired. What it selects is encrypted: only the FHIR server reads it. */
 export interface BulkExport {
@@ -43,7 +50,6 @@ export async function listExports(
   { after, limit, clientIds, id, registeredBy }: ExportFilter,
 ): Promise<{ readonly items: readonly BulkExport[]; readonly next: string | undefined }> {
   const now = clock()
-  const [, startedAt, last] = /^(\d{1,15})\.(.{1,100})$/.exec(after ?? '') ?? []
   const rows = await store.db
     .selectFrom('export_job as job')
     .leftJoin('client', join =>
@@ -55,15 +61,10 @@ export async function listExports(
     .$if(clientIds !== undefined, query => query.where('job.client_id', 'in', clientIds ?? []))
     .$if(id !== undefined, query => query.where('job.id', '=', id ?? ''))
     .$if(registeredBy !== undefined, query => query.where('registered_by', '=', registeredBy ?? ''))
-    .$if(startedAt !== undefined, query =>
-      query.where(sql<boolean>`(job.started_at, job.id) < (${Number(startedAt)}, ${last})`),
-    )
-    .orderBy('started_at', 'desc')
-    .orderBy('job.id', 'desc')
+    .$call(query => readAfter(query, parsePosition(after), ['job.started_at', 'job.id']))
     .limit(limit + 1)
     .execute()
-  const shown = rows.slice(0, limit)
-  const end = rows.length > limit ? shown.at(-1) : undefined
+  const { shown, last } = cutPage(rows, limit)
   return {
     items: shown.map(row => ({
       id: row.id,
@@ -77,7 +78,7 @@ export async function listExports(
       files: row.files ?? undefined,
       ...describeProgress(row.files, row.next_poll_at, now),
     })),
-    next: end && `${end.started_at}.${end.id}`,
+    next: last && formatPosition({ at: last.started_at, id: last.id }),
   }
 }
 

@@ -1,6 +1,14 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Selectable, sql } from 'kysely'
-import type { Schema, Store } from '../../../store/index.ts'
+import type { Selectable } from 'kysely'
+import {
+  cutPage,
+  formatPosition,
+  type Position,
+  parsePosition,
+  readAfter,
+  type Schema,
+  type Store,
+} from '../../../store/index.ts'
 import {
   type GrantRow,
   keepUsableGrants,
@@ -63,7 +71,7 @@ export async function listGrants(
 ): Promise<ListPage<GrantDescription>> {
   if (filter.patientIds?.length === 0) return { items: [], next: undefined }
   const items: UsableGrant[] = []
-  let position = readPosition(after)
+  let position = parsePosition(after)
   for (let read = 0; read < READ_OFTEN; read++) {
     const rows = await readGrants(store, filter, position)
     const wanted = rows.filter(row => isWanted(row, filter))
@@ -76,10 +84,9 @@ export async function listGrants(
     position = toPosition(last)
     await yieldTurn()
   }
-  const shown = items.slice(0, limit)
-  const last = shown.at(-1)
-  const next = items.length > limit && last ? toPosition(last) : position
-  return { items: shown.map(toDescription), next: next && `${next.createdAt}.${next.id}` }
+  const { shown, last } = cutPage(items, limit)
+  const next = last ? toPosition(last) : position
+  return { items: shown.map(toDescription), next: next && formatPosition(next) }
 }
 
 /** One value of the filter, or none, is the condition, so that an index has the grants in the order of the page. */
@@ -88,13 +95,7 @@ function readGrants(
   { patientIds, userIds, clientIds }: Omit<GrantFilter, 'limit'>,
   position: Position | undefined,
 ): Promise<GrantRow[]> {
-  const query = selectGrants(db)
-    .$if(position !== undefined, it =>
-      it.where(sql<boolean>`("grant".created_at, "grant".id) < (${position?.createdAt}, ${position?.id})`),
-    )
-    .orderBy('grant.created_at', 'desc')
-    .orderBy('grant.id', 'desc')
-    .limit(READ_AT_ONCE)
+  const query = readAfter(selectGrants(db), position, ['grant.created_at', 'grant.id']).limit(READ_AT_ONCE)
   const [userId] = userIds?.length === 1 ? userIds : []
   const [clientId] = clientIds?.length === 1 ? clientIds : []
   if (patientIds) return query.where('grant.patient_id', 'in', patientIds).execute()
@@ -111,13 +112,8 @@ function isWanted(row: GrantRow, { opensEvery, userIds, clientIds }: Omit<GrantF
   )
 }
 
-interface Position {
-  readonly createdAt: number
-  readonly id: string
-}
-
 function toPosition({ created_at, id }: GrantRow): Position {
-  return { createdAt: created_at, id }
+  return { at: created_at, id }
 }
 
 /** The access of a program, without a user: a backend service, or a client of this server's own APIs. */
@@ -190,11 +186,6 @@ export async function countAccess(
     users: new Set(items.map(({ userId }) => userId)).size,
     isCut: next !== undefined,
   }
-}
-
-function readPosition(after: string | undefined): Position | undefined {
-  const [, createdAt, id] = /^(\d{1,15})\.(.{1,100})$/.exec(after ?? '') ?? []
-  return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id }
 }
 
 function toDescription(row: UsableGrant): GrantDescription {

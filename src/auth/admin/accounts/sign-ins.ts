@@ -1,8 +1,7 @@
-import { sql } from 'kysely'
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
-import type { Store } from '../../../store/index.ts'
+import { cutPage, formatPosition, parsePosition, readAfter, type Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
@@ -35,12 +34,10 @@ export async function listSignIns(
 ): Promise<ListPage<UserSignIn>> {
   const rows = userIds?.length === 0 ? [] : await readLogins(store, userIds, after)
   const good = await keepGoodLogins(store.db, rules, rows, clock())
-  const shown = good.slice(0, limit)
-  const isCut = good.length > limit
-  const last = isCut ? shown.at(-1) : rows.length === READ_AT_ONCE ? rows.at(-1) : undefined
+  const { shown, last = rows[READ_AT_ONCE - 1] } = cutPage(good, limit)
   return {
     items: shown.map(row => ({ ...toSignIn(row), userId: row.clinician_id, username: row.username })),
-    next: last && `${last.expires_at}.${last.id_hash}`,
+    next: last && formatPosition({ at: last.expires_at, id: last.id_hash }),
   }
 }
 
@@ -49,14 +46,9 @@ function readLogins(
   userIds: readonly string[] | undefined,
   after: string | undefined,
 ): Promise<LoginRow[]> {
-  const [, endsAt, id] = /^(\d{1,15})\.(.{1,100})$/.exec(after ?? '') ?? []
   return selectLogins(db)
     .$if(userIds !== undefined, query => query.where('login.clinician_id', 'in', userIds ?? []))
-    .$if(endsAt !== undefined, query =>
-      query.where(sql<boolean>`(login.expires_at, login.id_hash) < (${Number(endsAt)}, ${id})`),
-    )
-    .orderBy('login.expires_at', 'desc')
-    .orderBy('login.id_hash', 'desc')
+    .$call(query => readAfter(query, parsePosition(after), ['login.expires_at', 'login.id_hash']))
     .limit(READ_AT_ONCE)
     .execute()
 }

@@ -12,6 +12,7 @@ import {
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, PageOf, StreamedText } from '../../../endpoint/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
+import { cutPage, formatPosition, parseNumberedPosition } from '../../../store/index.ts'
 import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import {
@@ -81,7 +82,7 @@ export async function listRecords(
   { after, limit, ...filter }: RecordFilter & PageRequest,
 ): Promise<ListPage<KeptRecord>> {
   const records: KeptRecord[] = []
-  let next = readPosition(after)
+  let next: TrailPosition | undefined = parseNumberedPosition(after)
   let looked = 0
   do {
     const found = await findPage(store, { ...filter, after: next, limit: limit + 1 - records.length })
@@ -89,18 +90,8 @@ export async function listRecords(
     next = found.next
     await yieldTurn()
   } while (next && records.length <= limit && ++looked < LOOKED)
-  const items = records.slice(0, limit)
-  const last = records.length > limit ? items.at(-1) : next
-  return { items, next: last && formatPosition(last) }
-}
-
-function formatPosition({ at, id }: TrailPosition): string {
-  return `${at}.${id}`
-}
-
-function readPosition(text: string | undefined): TrailPosition | undefined {
-  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(text ?? '') ?? []
-  return at === undefined ? undefined : { at: Number(at), id: Number(id) }
+  const { shown, last = next } = cutPage(records, limit)
+  return { items: shown, next: last && formatPosition(last) }
 }
 
 let exporting = 0

@@ -1,6 +1,7 @@
 import type { RecordFilter } from '../../../audit/index.ts'
 import { MINUTE_MS } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { formatPosition, type Position, parseNumberedPosition } from '../../../store/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import { KINDS } from '../parts/explain/describe.ts'
@@ -27,11 +28,10 @@ export interface ActivityView {
   /** Whether the requests of the portal itself are shown. */
   readonly portal: boolean
   /** Older than this record. */
-  readonly before: { readonly at: number; readonly id: number } | undefined
+  readonly before: Position<number> | undefined
 }
 
 export function readView(query: Parameters): ActivityView {
-  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(query.get('before') ?? '') ?? []
   const reference = readTrimmed(query.get('reference'))
   return {
     result: (reference === undefined && RESULTS.find(result => result === query.get('result'))) || 'all',
@@ -42,7 +42,7 @@ export function readView(query: Parameters): ActivityView {
     launch: readTrimmed(query.get('launch')),
     reference,
     portal: query.get('portal') === '1',
-    before: at === undefined ? undefined : { at: Number(at), id: Number(id) },
+    before: parseNumberedPosition(query.get('before')),
   }
 }
 
@@ -64,7 +64,7 @@ export function buildUrl(view: ActivityView, change: Partial<ActivityView> = {})
   if (result !== 'all') query.set('result', result)
   for (const [name, value] of Object.entries(texts)) if (value !== undefined) query.set(name, value)
   if (portal) query.set('portal', '1')
-  if (before) query.set('before', `${before.at}.${before.id}`)
+  if (before) query.set('before', formatPosition(before))
   const text = query.toString()
   return text === '' ? paths.activity : `${paths.activity}?${text}`
 }
