@@ -24,9 +24,9 @@ describe('parsePosition', () => {
       '1'.repeat(16),
       `1.${'x'.repeat(101)}`,
     ])
-      assert.equal(parsePosition(text), undefined, text)
+      assert.equal(parsePosition(text), undefined)
     for (const text of [undefined, '1.a', '1.-1', '1.1.1', `1.${'1'.repeat(16)}`])
-      assert.equal(parseNumberedPosition(text), undefined, text)
+      assert.equal(parseNumberedPosition(text), undefined)
   })
 })
 
