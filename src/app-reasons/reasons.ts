@@ -1,4 +1,4 @@
-import { failBy, type NamedFailure } from '../core/index.ts'
+import { type FailBy, failBy, type NamedFailure } from '../core/index.ts'
 import { API_REASONS } from './api.ts'
 import { LAUNCH_REASONS } from './launches.ts'
 import type { AppWords } from './words.ts'
@@ -9,7 +9,7 @@ export type AppReason = keyof typeof APP_REASONS
 
 export type AppFailure<Reason extends AppReason = AppReason> = NamedFailure<Reason>
 
-export const failApp = failBy<typeof APP_REASONS>()
+export const failApp: FailBy<typeof APP_REASONS> = failBy()
 
 export function getAppWords(reason: AppReason): AppWords {
   return APP_REASONS[reason]

@@ -31,6 +31,7 @@ export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'
 export {
   type FactsArgument,
   type FactsIn,
+  type FailBy,
   failBy,
   fill,
   joinTables,

@@ -35,12 +35,14 @@ export interface NamedFailure<Reason extends PropertyKey = string> extends Faile
 
 const NONE: StoredFacts = {}
 
-/** Makes the function that fails for the reasons of a table. A sentence is made only when it is needed. */
-export function failBy<Table>() {
-  return <const Reason extends keyof Table>(
-    reason: Reason,
-    ...[facts]: FactsArgument<FactsIn<Table[Reason]>>
-  ): NamedFailure<Reason> => fail({ reason, facts: facts ?? NONE })
+/** Fails for a reason of a table. A sentence is made only when it is needed. */
+export type FailBy<Table> = <const Reason extends keyof Table>(
+  reason: Reason,
+  ...[facts]: FactsArgument<FactsIn<Table[Reason]>>
+) => NamedFailure<Reason>
+
+export function failBy<Table>(): FailBy<Table> {
+  return (reason, ...[facts]) => fail({ reason, facts: facts ?? NONE })
 }
 
 /** Replaces the names of facts. A fact that an older record lacks is left out. */

@@ -1,5 +1,5 @@
 /** Every reason for which a FHIR server refuses or fails an expected request, with its words. Nothing decides by a sentence. */
-import { type FactsIn, failBy, fill, joinTables, type NamedFailure } from '../../core/index.ts'
+import { type FactsIn, type FailBy, failBy, fill, joinTables, type NamedFailure } from '../../core/index.ts'
 import { INSUFFICIENT_SCOPE, NOT_WITHIN, REFUSALS, TOKENS } from './access.ts'
 import { BUNDLES } from './bundles.ts'
 import { CALLS } from './calls.ts'
@@ -45,7 +45,7 @@ export interface Because<Reason extends FhirReason = FhirReason> extends NamedFa
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export const failFor = failBy<typeof FHIR_REASONS>()
+export const failFor: FailBy<typeof FHIR_REASONS> = failBy()
 
 export function getFhirWords(reason: FhirReason): FhirWords {
   return FHIR_REASONS[reason]
