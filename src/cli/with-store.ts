@@ -48,24 +48,16 @@ export async function withStore<T>(
 ): Promise<T> {
   const settings = loadSettings(io)
   noteNewFolder(settings, io)
-  const store = await openConfiguredStore(settings)
-  try {
-    return await use(store, settings)
-  } finally {
-    await store.close()
-  }
+  await using store = await openConfiguredStore(settings)
+  return await use(store, settings)
 }
 
 export async function withSealer<T>(
   settings: Settings,
   use: (store: Store, sealer: Sealer) => Promise<T>,
 ): Promise<T> {
-  const store = await openConfiguredStore(settings)
-  try {
-    return await use(store, createSealer(ensureSecret(settings)))
-  } finally {
-    await store.close()
-  }
+  await using store = await openConfiguredStore(settings)
+  return await use(store, createSealer(ensureSecret(settings)))
 }
 
 export function openAuditor({ audit }: Settings, store: Store): Auditor {

@@ -56,6 +56,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
   })
   const append = (table: keyof Schema) =>
     writeTogether<object>(rows => availability.use(() => insert(pool, table, rows)))
+  const close = async () => void (await Promise.all([db.destroy(), probing.end()]))
   return {
     db,
     dialect: 'postgres',
@@ -74,9 +75,8 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
       max: poolSize,
       waiting: pool.waitingCount,
     }),
-    close: async () => {
-      await Promise.all([db.destroy(), probing.end()])
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -16,7 +16,7 @@ import type { Dialect, Index } from './migration.ts'
 import type { Schema } from './schema.ts'
 import type { Trail } from './trail.ts'
 
-export interface Store {
+export interface Store extends AsyncDisposable {
   readonly db: Kysely<Schema>
   readonly dialect: Dialect
   /**

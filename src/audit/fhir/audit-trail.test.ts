@@ -294,6 +294,7 @@ describe('a FHIR server whose audit store is unavailable', () => {
     trail: { append: fail, appendIn: fail, announce: fail, read: fail },
     ping: fail,
     close: async () => {},
+    [Symbol.asyncDispose]: async () => {},
     get db(): never {
       throw new DatabaseUnavailable('Cannot filter database')
     },

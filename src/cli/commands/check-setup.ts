@@ -186,23 +186,23 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
   const subject = 'database'
   const { inspectDatabase } = await import('../../store/index.ts')
   try {
-    const { store, isNew, pending } = await inspectDatabase(settings.databaseUrl, getStoreOptions(settings))
+    const { isNew, pending, ...found } = await inspectDatabase(
+      settings.databaseUrl,
+      getStoreOptions(settings),
+    )
+    await using store = found.store
     if (!store) return [checkNewDatabase(settings)]
-    try {
-      if (isNew) return [makeFinding('ok', subject)('The first start creates the tables.')]
-      if (pending.length > 0)
-        return [
-          makeFinding('ok', subject)(`The next start applies ${pending.length} migrations; back up first.`),
-        ]
-      await store.ping()
+    if (isNew) return [makeFinding('ok', subject)('The first start creates the tables.')]
+    if (pending.length > 0)
       return [
-        makeFinding('ok', subject)('The database accepts writes.'),
-        ...(await checkSecret(settings, store)),
-        ...(await checkMadeForLoopback(settings, store)),
+        makeFinding('ok', subject)(`The next start applies ${pending.length} migrations; back up first.`),
       ]
-    } finally {
-      await store.close()
-    }
+    await store.ping()
+    return [
+      makeFinding('ok', subject)('The database accepts writes.'),
+      ...(await checkSecret(settings, store)),
+      ...(await checkMadeForLoopback(settings, store)),
+    ]
   } catch (error) {
     const advice = 'Check SMART_DATABASE_URL, and whether the database runs and accepts this user.'
     return [makeFinding('problem', subject)(`${getMessage(error)}. ${advice}`)]

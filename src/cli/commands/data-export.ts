@@ -153,22 +153,18 @@ async function exportLocal(context: Exporting, file: string): Promise<Exported> 
   await administer(io, 'data export', async () => {})
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   const { exportStore } = await import('../../export/index.ts')
-  const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-  try {
-    const resources = await exportStore({
-      repository,
-      clock: Date.now,
-      files,
-      selection,
-      signal,
-      recordPatients: patients => recordPatients(io, patients),
-      onProgress: progress.show,
-    })
-    if (isFailure(resources)) throw new CommandFailure(resources.text)
-    return { resources, notes: [] }
-  } finally {
-    repository.close()
-  }
+  using repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+  const resources = await exportStore({
+    repository,
+    clock: Date.now,
+    files,
+    selection,
+    signal,
+    recordPatients: patients => recordPatients(io, patients),
+    onProgress: progress.show,
+  })
+  if (isFailure(resources)) throw new CommandFailure(resources.text)
+  return { resources, notes: [] }
 }
 
 function recordPatients(io: Io, patients: readonly string[]): Promise<void> {

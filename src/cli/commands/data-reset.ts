@@ -84,11 +84,9 @@ async function resetResources(settings: Settings, io: Io): Promise<void> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   const dataFile = prepareDataFile(settings)
   const baseUrl = settings.fhirBaseUrl
-  const repository = openRepository({ file: dataFile, baseUrl })
-  try {
+  {
+    using repository = openRepository({ file: dataFile, baseUrl })
     repository.removeAll()
-  } finally {
-    repository.close()
   }
   const order = { dataFile, baseUrl, count: settings.fhir.samplePatients, now: Date.now() }
   await loadSamplePatients(order, new Closing(), line => io.stderr.write(`${line}\n`))

@@ -232,12 +232,8 @@ async function withRepository<T>(
   const file = nameDataFile(settings)
   if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return undefined
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-  try {
-    return use(repository)
-  } finally {
-    repository.close()
-  }
+  using repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+  return use(repository)
 }
 
 const METADATA_MS = 2_000

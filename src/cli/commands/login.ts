@@ -30,20 +30,16 @@ Exit code: 0 if the user would be signed in, otherwise 1.`,
     const settings = loadSettings(io)
     const claims = readClaims(args, io)
     const provider = findProvider(args, settings.login.providers, claims)
-    const store = await openConfiguredStore(settings)
-    try {
-      const { explainSignIn, findSubject } = await import('../../auth/index.ts')
-      const subject = findSubject(provider, claims)
-      if (subject === undefined) throw new CommandFailure('Cannot explain: the claims have no sub')
-      const sealer = createSealer(ensureSecret(settings))
-      const { allowed, rows } = await explainSignIn({ settings, store, sealer }, provider, subject, claims)
-      if (isSet(args, 'json'))
-        printJson(io, { allowed, rows: rows.map(([label, value]) => ({ label, value })) })
-      else for (const [label, value] of rows) io.stdout.write(`${label}: ${value}\n`)
-      return allowed ? 0 : 1
-    } finally {
-      await store.close()
-    }
+    await using store = await openConfiguredStore(settings)
+    const { explainSignIn, findSubject } = await import('../../auth/index.ts')
+    const subject = findSubject(provider, claims)
+    if (subject === undefined) throw new CommandFailure('Cannot explain: the claims have no sub')
+    const sealer = createSealer(ensureSecret(settings))
+    const { allowed, rows } = await explainSignIn({ settings, store, sealer }, provider, subject, claims)
+    if (isSet(args, 'json'))
+      printJson(io, { allowed, rows: rows.map(([label, value]) => ({ label, value })) })
+    else for (const [label, value] of rows) io.stdout.write(`${label}: ${value}\n`)
+    return allowed ? 0 : 1
   },
 }
 

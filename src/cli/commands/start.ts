@@ -240,13 +240,9 @@ function listUsers({ username, password, samples }: TestClinician, { onLoopback 
 
 /** Why the program may have failed (START-14). */
 async function printProblems(settings: Settings, since: number, printLine: PrintLine): Promise<void> {
-  const store = await openConfiguredStore(settings)
-  try {
-    const problems = await findProblems(settings, store, { since })
-    if (problems.length > 0) printLine(`\nProblems while the command ran:\n${formatProblems(problems)}`)
-  } finally {
-    await store.close()
-  }
+  await using store = await openConfiguredStore(settings)
+  const problems = await findProblems(settings, store, { since })
+  if (problems.length > 0) printLine(`\nProblems while the command ran:\n${formatProblems(problems)}`)
 }
 
 function isPasswordSet({ sources }: Pick<Configuration, 'sources'>): boolean {

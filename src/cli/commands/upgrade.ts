@@ -58,13 +58,9 @@ create tables, or before a rolling upgrade. Back up first.`,
       pending,
     } = await inspectDatabase(settings.databaseUrl, getStoreOptions(settings))
     await inspected?.close()
-    const store = await openStore(settings.databaseUrl, getStoreOptions(settings))
-    try {
-      if (!isNew && pending.length > 0)
-        await store.db.transaction().execute(recordCommand(io, store, 'upgrade apply'))
-    } finally {
-      await store.close()
-    }
+    await using store = await openStore(settings.databaseUrl, getStoreOptions(settings))
+    if (!isNew && pending.length > 0)
+      await store.db.transaction().execute(recordCommand(io, store, 'upgrade apply'))
     const done = pending.map(({ name }) => `Applied ${name}\n`).join('')
     io.stdout.write(isNew ? 'Created the tables\n' : done || 'Nothing to apply\n')
     return 0

@@ -5,10 +5,6 @@ import { samplePatients } from '../../sample-patients/index.ts'
 import { reportPatients, type SampleOrder } from './sample-patients.ts'
 
 const { dataFile, baseUrl, count, now } = workerData as SampleOrder
-const repository = openRepository({ file: dataFile, baseUrl })
-try {
-  const resources = reportPatients(samplePatients({ count, now }), done => parentPort?.postMessage(done))
-  repository.loadInBatches(JSON.stringify({ count, now }), resources)
-} finally {
-  repository.close()
-}
+using repository = openRepository({ file: dataFile, baseUrl })
+const resources = reportPatients(samplePatients({ count, now }), done => parentPort?.postMessage(done))
+repository.loadInBatches(JSON.stringify({ count, now }), resources)

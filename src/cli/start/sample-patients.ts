@@ -39,14 +39,10 @@ export async function loadSamplePatients(
 /** The order that an earlier start did not complete, or this one if there are no resources. */
 async function findOpenOrder(order: SampleOrder): Promise<SampleOrder | undefined> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const repository = openRepository({ file: order.dataFile, baseUrl: order.baseUrl })
-  try {
-    const interrupted = repository.findInterruptedLoad()
-    if (interrupted !== undefined) return { ...order, ...JSON.parse(interrupted) }
-    return repository.count() === 0 ? order : undefined
-  } finally {
-    repository.close()
-  }
+  using repository = openRepository({ file: order.dataFile, baseUrl: order.baseUrl })
+  const interrupted = repository.findInterruptedLoad()
+  if (interrupted !== undefined) return { ...order, ...JSON.parse(interrupted) }
+  return repository.count() === 0 ? order : undefined
 }
 
 const PATIENTS_A_REPORT = 500

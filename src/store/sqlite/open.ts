@@ -55,6 +55,11 @@ export async function openSqlite(
     },
   })
   const trail = openTrail(file, { ...options, path: absolute, db, availability })
+  const close = async () => {
+    await trail.close()
+    await db.destroy()
+    await file.close()
+  }
   return {
     db,
     dialect: 'sqlite',
@@ -67,11 +72,8 @@ export async function openSqlite(
       file.check()
       await availability.probe()
     },
-    close: async () => {
-      await trail.close()
-      await db.destroy()
-      await file.close()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

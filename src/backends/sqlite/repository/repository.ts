@@ -79,7 +79,7 @@ export interface PreparedWrite extends Pick<Stored, 'type' | 'id' | 'version'> {
 const BATCH = 4_000
 
 /** The resources of one `fhir.db` and their versions. It checks no access: the FHIR API and the queries do. */
-export class Repository {
+export class Repository implements Disposable {
   readonly baseUrl: string
   readonly database: Database
   readonly names: Names
@@ -240,6 +240,10 @@ export class Repository {
 
   close(): void {
     this.database.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
   }
 
   /** The times of versions never decrease, even when the clock is set back. */
