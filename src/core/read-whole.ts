@@ -2,7 +2,7 @@
 export async function readWhole(
   source: AsyncIterable<Uint8Array> | null,
   limit: number,
-): Promise<Buffer<ArrayBuffer> | undefined> {
+): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of source ?? []) {

@@ -205,7 +205,7 @@ async function fetchLimited(url: string, init: RequestInit): Promise<Response> {
   if (!body) throw new Error('The response is too long')
   const { status, headers } = response
   const isWithout = status === 204 || status === 304 || status < 200
-  return new Response(isWithout ? null : body, { status, headers })
+  return new Response(isWithout ? null : new Uint8Array(body), { status, headers })
 }
 
 /** The files are read at each discovery, so that a replaced secret takes effect without a restart. */
