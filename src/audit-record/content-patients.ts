@@ -1,5 +1,5 @@
 import { copyText, LruMap } from '../cache/index.ts'
-import { isRecord } from '../core/index.ts'
+import { isRecord, toRecords } from '../core/index.ts'
 import {
   findContentPatients,
   isResource,
@@ -54,16 +54,12 @@ export function findPatientsIn(value: unknown, baseUrl: string): readonly string
   if (!isResource(value) || !isResourceType(value.resourceType)) return []
   switch (value.resourceType) {
     case 'Bundle':
-      return listRecords(value.entry).flatMap(entry => findPatientsInEntry(entry, baseUrl))
+      return toRecords(value.entry).flatMap(entry => findPatientsInEntry(entry, baseUrl))
     case 'Parameters':
       return findPatientsInParameters(value.parameter, baseUrl)
     default:
       return nameUnknown(value.resourceType, [...findContentPatients(value, baseUrl)], isSubset(value))
   }
-}
-
-function listRecords(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
 }
 
 function findPatientsInEntry(
@@ -76,7 +72,7 @@ function findPatientsInEntry(
 }
 
 function findPatientsInParameters(parameters: unknown, baseUrl: string): readonly string[] {
-  return listRecords(parameters).flatMap(({ resource, part }) => [
+  return toRecords(parameters).flatMap(({ resource, part }) => [
     ...findPatientsIn(resource, baseUrl),
     ...findPatientsInParameters(part, baseUrl),
   ])

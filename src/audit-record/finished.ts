@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../core/index.ts'
+import { isFailure, isRecord, toRecord } from '../core/index.ts'
 import {
   type Because,
   type FhirProblem,
@@ -284,7 +284,7 @@ function parseOutcomes(body: string | undefined): readonly EntryOutcome[] {
   const bundle = body === undefined ? undefined : parseLimited(body)
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return []
   return bundle.entry.map(entry => {
-    const { response, resource } = isRecord(entry) ? entry : {}
+    const { response, resource } = toRecord(entry)
     const status = isRecord(response) ? Number.parseInt(String(response.status), 10) : 0
     const location =
       isRecord(response) && typeof response.location === 'string' ? response.location : undefined
@@ -298,8 +298,7 @@ function openResources(
   outcomes: readonly EntryOutcome[],
   fhirBaseUrl: string,
 ): (place: number) => unknown {
-  const entries =
-    isRecord(body) && Array.isArray(body.entry) ? body.entry.map(entry => (isRecord(entry) ? entry : {})) : []
+  const entries = isRecord(body) && Array.isArray(body.entry) ? body.entry.map(toRecord) : []
   const written = new Map(
     entries.flatMap(({ fullUrl }, place) => {
       const target = parseReference(outcomes[place]?.location ?? '', fhirBaseUrl)

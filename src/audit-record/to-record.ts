@@ -1,4 +1,4 @@
-import { fill, isFailure, isRecord } from '../core/index.ts'
+import { fill, isFailure, isRecord, parseJson, toRecord } from '../core/index.ts'
 import {
   type Because,
   describeFailed,
@@ -86,17 +86,8 @@ function findId(
   const named = location === undefined ? undefined : parseReference(location, fhirBaseUrl)
   if (named) return named.id
   // An upstream may omit Location and return the resource.
-  const { resourceType, id } = readJsonObject(body)
+  const { resourceType, id } = toRecord(parseJson(body ?? ''))
   return resourceType === interaction.type && typeof id === 'string' ? id : undefined
-}
-
-function readJsonObject(text: string | undefined): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = text === undefined ? undefined : JSON.parse(text)
-    return isRecord(value) ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 function nameInteraction({ interaction, requestBody }: AuditedRequest): string {

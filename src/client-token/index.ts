@@ -5,7 +5,7 @@
 
 import { type KeyObject, randomUUID } from 'node:crypto'
 import { createCachedFetch, type Fetched } from '../cache/index.ts'
-import { type Fetch, isRecord, parseJson, readText, readWhole } from '../core/index.ts'
+import { type Fetch, parseJson, readText, readWhole, toRecord } from '../core/index.ts'
 import { signJwt } from '../jwt/index.ts'
 
 /** How a client authenticates: by its secret, or by the private key of a key set that it is registered with. */
@@ -77,7 +77,7 @@ export function createClientToken(options: ClientTokenOptions): ClientToken {
     })
     const bytes = await readWhole(response.body, RESPONSE_BYTES)
     const body = parseJson(bytes?.toString() ?? '')
-    const { access_token: token, expires_in: seconds, error } = isRecord(body) ? body : {}
+    const { access_token: token, expires_in: seconds, error } = toRecord(body)
     if (!response.ok || typeof token !== 'string')
       throw new Error(describeRefusal({ status: response.status, body, error: readText(error) }))
     const lifetime = typeof seconds === 'number' ? seconds : DEFAULT_SECONDS

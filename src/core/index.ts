@@ -9,7 +9,7 @@ export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
 export type { Fetch } from './fetch.ts'
 export { groupBy } from './group-by.ts'
 export { HOW } from './how.ts'
-export { isRecord, parseJson, readText } from './json.ts'
+export { isRecord, parseJson, readText, toRecord, toRecords } from './json.ts'
 export { findOwn } from './own.ts'
 export { findOwnProgram, listOwnFolder, readOwnFile } from './own-files.ts'
 export {

@@ -1,4 +1,4 @@
-import { type Fetch, fail, isFailure, isRecord, parseJson, toPlainLine } from '../core/index.ts'
+import { type Fetch, fail, isFailure, isRecord, parseJson, toPlainLine, toRecord } from '../core/index.ts'
 import { type LocalSelection, toLine } from '../fhir-api/index.ts'
 import { findReason, MAX_LINE_BYTES, splitLines } from '../import/index.ts'
 import type { ExportProgress, NotExported } from './export-store.ts'
@@ -136,7 +136,7 @@ function readPause({ headers }: Response, seconds: number): number {
 
 function readManifest(text: string | undefined, statusUrl: string): Manifest | NotExported {
   const found = parseJson(text ?? '')
-  const { transactionTime, request, requiresAccessToken, output, error } = isRecord(found) ? found : {}
+  const { transactionTime, request, requiresAccessToken, output, error } = toRecord(found)
   if (typeof transactionTime !== 'string' || typeof request !== 'string' || !Array.isArray(output))
     return fail({ text: 'its manifest is not one of Bulk Data Access' })
   return {

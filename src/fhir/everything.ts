@@ -1,4 +1,4 @@
-import { isFailure, isRecord, mapOrFail } from '../core/index.ts'
+import { isFailure, isRecord, mapOrFail, toRecord } from '../core/index.ts'
 import { type DateRange, earliest, latest, parseDateRange } from './date-range.ts'
 import { findSearchParameter, listSearchParameters } from './definitions.ts'
 import type { Params } from './interaction.ts'
@@ -32,7 +32,7 @@ export function findEverythingProblem(type: EverythingType, params: Params): Fhi
 export function readPostedParams(body: unknown): Params | FhirProblem {
   if (body === undefined) return []
   const posted = toPlain(body)
-  const { resourceType, parameter = [] } = isRecord(posted) ? posted : {}
+  const { resourceType, parameter = [] } = toRecord(posted)
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
   return mapOrFail(parameter, it => readParam(it) ?? unreadable)
 }

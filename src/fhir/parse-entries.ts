@@ -1,4 +1,4 @@
-import { fail, isFailure, isRecord, readText } from '../core/index.ts'
+import { fail, isFailure, isRecord, readText, toRecord } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { misunderstand, toMisunderstood } from './interaction.ts'
@@ -58,7 +58,7 @@ export function* parseEntries(
 
 /** Why a Bundle has too many entries; undefined if it has not. */
 export function findEntryExcess(body: unknown, entryLimits: EntryLimits): BadBundle | undefined {
-  const { type, entry } = isRecord(body) ? body : {}
+  const { type, entry } = toRecord(body)
   if ((type !== 'batch' && type !== 'transaction') || !Array.isArray(entry)) return undefined
   const most = entryLimits[type]
   return entry.length > most ? failFor('bundle-entries-too-many', { type, most }) : undefined

@@ -1,5 +1,5 @@
 import type { Repository } from '../backends/sqlite/index.ts'
-import { type Failed, fail, isFailure, isRecord, parseJson } from '../core/index.ts'
+import { type Failed, fail, isFailure, isRecord, parseJson, toRecord, toRecords } from '../core/index.ts'
 import { formatExact, parseExact } from '../fhir/index.ts'
 import { type ImportGroup, orderByReference } from './order.ts'
 
@@ -180,7 +180,7 @@ function prepareEntry({ database }: Repository, { rid, reference }: Stored, to: 
     (_, target: string) => `"reference":"${toRelative(target, to)}"`,
   )
   const { meta, ...resource } = parseExact(text) as Record<string, unknown>
-  const { versionId: _, lastUpdated: __, ...kept } = isRecord(meta) ? meta : {}
+  const { versionId: _, lastUpdated: __, ...kept } = toRecord(meta)
   const content = formatExact(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
   return { reference, content }
 }
@@ -202,7 +202,7 @@ async function sendEntries(
   const { status } = response
   const answer = await readJson(response)
   const responses =
-    response.ok && isRecord(answer) ? listOf(answer.entry).map(it => recordOf(it.response)) : []
+    response.ok && isRecord(answer) ? toRecords(answer.entry).map(it => toRecord(it.response)) : []
   if (responses.length === entries.length)
     return entries.map(({ reference }, at) =>
       toResult(reference, responses[at] ?? {}, versions.get(reference)),
@@ -244,10 +244,10 @@ async function fetchVersions(
       body: query.toString(),
     })
     const bundle = await readJson(response)
-    return isRecord(bundle) ? listOf(bundle.entry).map(it => recordOf(it.resource)) : []
+    return isRecord(bundle) ? toRecords(bundle.entry).map(it => toRecord(it.resource)) : []
   })
   const resources = (await Promise.all(found)).flat()
-  return new Map(resources.map(it => [`${it.resourceType}/${it.id}`, String(recordOf(it.meta).versionId)]))
+  return new Map(resources.map(it => [`${it.resourceType}/${it.id}`, String(toRecord(it.meta).versionId)]))
 }
 
 async function post(
@@ -276,15 +276,7 @@ async function readJson(response: Response): Promise<unknown> {
 
 /** The texts of an OperationOutcome. */
 export function findReason(outcome: unknown): string {
-  const issues = isRecord(outcome) ? listOf(outcome.issue) : []
-  const texts = issues.map(it => it.diagnostics ?? recordOf(it.details).text ?? it.code)
+  const issues = isRecord(outcome) ? toRecords(outcome.issue) : []
+  const texts = issues.map(it => it.diagnostics ?? toRecord(it.details).text ?? it.code)
   return [...new Set(texts.map(String))].join('; ')
-}
-
-function listOf(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
-}
-
-function recordOf(value: unknown): Json {
-  return isRecord(value) ? value : {}
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isRecord } from '../../core/index.ts'
+import { isRecord, toRecord } from '../../core/index.ts'
 import { type AuthRefusal, getStatus, refuse } from './refusal.ts'
 
 /** The parameters of one request, by name (RFC 6749, 3.1). */
@@ -14,7 +14,7 @@ export interface Parameters {
 export function readParameters(source: unknown): Parameters {
   const values = new Map<string, string>()
   const unreadable = new Set<string>()
-  for (const [name, value] of Object.entries(isRecord(source) ? source : {})) {
+  for (const [name, value] of Object.entries(toRecord(source))) {
     if (typeof value !== 'string' || value.includes('\0')) unreadable.add(name)
     else if (value !== '') values.set(name, value)
   }

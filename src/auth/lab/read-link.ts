@@ -1,5 +1,5 @@
 import type { FactsArgument } from '../../core/index.ts'
-import { fail, findNearest, isFailure, isRecord } from '../../core/index.ts'
+import { fail, findNearest, isFailure, toRecord } from '../../core/index.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
@@ -78,7 +78,7 @@ export function failLinkFor<Reason extends 'link-parameter-invalid' | 'link-apps
 }
 
 export function readLink(query: unknown): LabLink | LabProblem {
-  const unknown = Object.keys(isRecord(query) ? query : {}).find(name => !LINK_PARAMETERS.includes(name))
+  const unknown = Object.keys(toRecord(query)).find(name => !LINK_PARAMETERS.includes(name))
   if (unknown !== undefined)
     return failUnknown(unknown, LINK_PARAMETERS, findNearest(unknown, LINK_PARAMETERS))
   const { get, unreadable } = readParameters(query)

@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, toRecord } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { type Person, readPerson } from '../../web/person/index.ts'
 import { makeFault } from '../base/fault.ts'
@@ -115,10 +115,6 @@ async function findChosenPatient(
 
 /** The parameter that asks for any patient, which does for a first launch. Nothing of a patient is read before. */
 export const ANY_PATIENT = 'any'
-
-function toRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {}
-}
 
 async function findFirstPatient(context: AuthContext, { user }: Login): Promise<ChosenPatient> {
   const read = await createFhirReader(context, user, { purpose: 'developer' })

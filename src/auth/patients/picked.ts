@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, toRecord } from '../../core/index.ts'
 import { isId, parseReference, type Resource, saysIncomplete } from '../../fhir/index.ts'
 import {
   describeEncounter,
@@ -116,8 +116,4 @@ function findParticipant(participants: unknown): string | undefined {
   const [first] = Array.isArray(participants) ? participants : []
   const { display } = toRecord(toRecord(first).individual)
   return typeof display === 'string' && display !== '' ? display : undefined
-}
-
-function toRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {}
 }

@@ -1,5 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord, toRecords } from '../../core/index.ts'
 import {
   findOperation,
   findSearchParameter,
@@ -78,7 +78,7 @@ function buildStatement(upstream: Json, gateway: Gateway, smartConfiguration: ob
     },
     format: ['application/fhir+json', 'json'],
     patchFormat: ['application/json-patch+json', 'application/fhir+json'],
-    rest: listRecords(rest)
+    rest: toRecords(rest)
       .filter(it => it.mode === 'server')
       .map(it => buildRestSection(it, gateway, smartConfiguration)),
   }
@@ -89,21 +89,21 @@ function buildRestSection(
   gateway: Gateway,
   smartConfiguration: object,
 ): object {
-  const theirs = listRecords(operation).filter(
+  const theirs = toRecords(operation).filter(
     it => findOperation(gateway.operations, { name: getOperationName(it) }) && !isOwnExport(gateway, it),
   )
   const passed = [...theirs, ...(gateway.exports ? describeExport() : [])]
-  const parameters = listRecords(searchParam).filter(({ name }) => isOfAllTypes(String(name)))
+  const parameters = toRecords(searchParam).filter(({ name }) => isOfAllTypes(String(name)))
   return {
     ...kept,
     security: createSecuritySection(smartConfiguration),
     resource: [
-      ...listRecords(resource)
+      ...toRecords(resource)
         .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !EXCLUDED_TYPES.has(type))
         .map(it => buildResourceSection(it, gateway)),
       ...(gateway.isRecorded ? [AUDIT_SECTION] : []),
     ],
-    interaction: listRecords(interaction).filter(({ code }) => SYSTEM_INTERACTIONS.includes(String(code))),
+    interaction: toRecords(interaction).filter(({ code }) => SYSTEM_INTERACTIONS.includes(String(code))),
     ...(parameters.length > 0 && { searchParam: parameters }),
     compartment: COMPARTMENTS,
     ...(passed.length > 0 && { operation: passed }),
@@ -121,13 +121,13 @@ function buildResourceSection(
   const type = String(kept.type)
   return {
     ...kept,
-    interaction: listRecords(interaction).filter(({ code }) => TYPE_INTERACTIONS.includes(String(code))),
+    interaction: toRecords(interaction).filter(({ code }) => TYPE_INTERACTIONS.includes(String(code))),
     // The gateway refuses to delete several resources by one condition.
     ...(kept.conditionalDelete === 'multiple' && { conditionalDelete: 'single' }),
     ...omitEmpty({
       searchInclude: listIncludes('_include', searchInclude, type),
       searchRevInclude: listIncludes('_revinclude', searchRevInclude, type),
-      searchParam: listRecords(searchParam).filter(({ name }) => isUsable(gateway, type, String(name))),
+      searchParam: toRecords(searchParam).filter(({ name }) => isUsable(gateway, type, String(name))),
       operation: [
         ...listOffered(operation, type, gateway.operations).filter(it => !isOwnExport(gateway, it)),
         ...(gateway.exports ? describeExport(type) : []),
@@ -163,7 +163,7 @@ function isOwnExport({ exports }: Gateway, operation: Json): boolean {
 
 function listOffered(operation: unknown, type: string, rules: readonly OperationRule[]): readonly Json[] {
   const own = listOperations(OWN, type)
-  const theirs = listRecords(operation).filter(it => {
+  const theirs = toRecords(operation).filter(it => {
     const name = getOperationName(it).slice(1)
     return listOperations(rules, type).includes(name) && !own.includes(name)
   })
@@ -173,10 +173,6 @@ function listOffered(operation: unknown, type: string, rules: readonly Operation
 /** Some servers write the `$`, others do not. */
 function getOperationName({ name }: Json): string {
   return `$${String(name).replace(/^\$/, '')}`
-}
-
-function listRecords(value: unknown): readonly Json[] {
-  return listOf(value, isRecord)
 }
 
 function listOf<T>(value: unknown, isItem: (item: unknown) => item is T): readonly T[] {

@@ -17,6 +17,7 @@ import {
   type FileCheck,
   readTrailFilters,
   TRAIL_FILTERS,
+  TRAIL_HEAD,
   type VerifiedTrail,
 } from '../../auth/index.ts'
 import { escapeLine, HOW, isFailure } from '../../core/index.ts'
@@ -209,7 +210,7 @@ Options:
 Exit code: 0 if nothing was changed, otherwise 1.`,
   async run(args, io) {
     const head = getOptional(args, 'head')
-    if (head !== undefined && !/^\d{1,15}:[\w-]{43}$/.test(head))
+    if (head !== undefined && !TRAIL_HEAD.test(head))
       throw failMisuse('Cannot use --head: expected <number>:<hash>')
     const { verifyRecords } = await import('../../auth/index.ts')
     const found = await performCommand(io, 'Cannot verify the audit trail', async (admin, open) => {

@@ -15,6 +15,7 @@ import {
 import { DAY_MS, describeError, fail, HOW, isFailure, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io, isSet, printJson } from '../command.ts'
+import { formatCount } from '../format-count.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
 import { describeReason } from '../start/reporting-fetch.ts'
 import { getStoreOptions } from '../with-store.ts'
@@ -43,7 +44,7 @@ See also: check upstream, which tests a FHIR server in detail.`,
     const problems = countLevel(findings, 'problem')
     const warnings = isSet(args, 'strict') ? countLevel(findings, 'warning') : 0
     if (isSet(args, 'json')) printJson(io, findings)
-    else printFindings(io, findings, [formatCount(problems, 'problem'), formatCount(warnings, 'warning')])
+    else printFindings(io, findings, { problem: problems, warning: warnings })
     return problems + warnings > 0 ? 1 : 0
   },
 }
@@ -52,16 +53,17 @@ function countLevel(findings: readonly Finding[], wanted: Finding['level']): num
   return findings.filter(({ level }) => level === wanted).length
 }
 
-function formatCount(count: number, noun: string): string {
-  if (count === 0) return ''
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`
-}
-
-/** `counts`: why the exit code is 1; empty texts do not count. */
-function printFindings(io: Io, findings: readonly Finding[], counts: readonly string[]): void {
+/** `counted`: why the exit code is 1. */
+function printFindings(
+  io: Io,
+  findings: readonly Finding[],
+  counted: Readonly<Record<string, number>>,
+): void {
   io.stdout.write(`${formatColumns(findings.map(it => [it.level, it.subject, it.text]))}\n`)
-  const causes = counts.filter(text => text !== '').join(', ')
-  if (causes !== '') io.stdout.write(`\n${causes}\n`)
+  const causes = Object.entries(counted).flatMap(([noun, count]) =>
+    count > 0 ? formatCount(count, noun) : [],
+  )
+  if (causes.length > 0) io.stdout.write(`\n${causes.join(', ')}\n`)
 }
 
 interface Finding {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { describeError, isRecord, parseJson, readText } from '../../core/index.ts'
+import { describeError, isRecord, parseJson, readText, toRecord } from '../../core/index.ts'
 
 /** The access tokens of a bridge. Each function fails with an error whose message is for the person. */
 export interface TokenSource {
@@ -134,7 +134,7 @@ function describeMessage(
   { version }: Session,
   { method, params }: Message,
 ): Readonly<Record<string, string>> {
-  const { _meta, name, uri } = isRecord(params) ? params : {}
+  const { _meta, name, uri } = toRecord(params)
   const stated = isRecord(_meta) ? readText(_meta['io.modelcontextprotocol/protocolVersion']) : undefined
   if (stated === undefined) return version === undefined ? {} : { 'mcp-protocol-version': version }
   const named = readText(name) ?? readText(uri)

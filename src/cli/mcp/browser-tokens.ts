@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Configuration } from 'openid-client'
 import { getResourceMetadataUrl, isLoopbackHost } from '../../config/index.ts'
-import { isRecord, readText } from '../../core/index.ts'
+import { readText, toRecord } from '../../core/index.ts'
 import type { TokenSource } from './bridge.ts'
 import { createTokens } from './tokens.ts'
 
@@ -58,7 +58,7 @@ async function discover({ url, clientId }: BrowserTokenOptions): Promise<Configu
   const signal = AbortSignal.timeout(METADATA_MS)
   const response = await fetch(getResourceMetadataUrl(url), { signal, redirect: 'error' })
   const metadata: unknown = await response.json().catch(() => undefined)
-  const { resource, authorization_servers: servers } = isRecord(metadata) ? metadata : {}
+  const { resource, authorization_servers: servers } = toRecord(metadata)
   const issuer = Array.isArray(servers) ? readText(servers[0]) : undefined
   if (resource !== url || issuer === undefined)
     throw new Error(`${new URL(url).host} does not describe an endpoint of assistants at this URL`)

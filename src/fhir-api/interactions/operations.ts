@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord, toRecord } from '../../core/index.ts'
 import {
   createFaultsOutcome,
   type EverythingType,
@@ -128,7 +128,7 @@ function checkProfiles(
   resource: unknown,
 ): readonly ResourceFault[] {
   const text = 'The profile is unknown, so the resource was not checked against it'
-  const { meta } = isRecord(resource) ? resource : {}
+  const { meta } = toRecord(resource)
   const claimed = isRecord(meta) && Array.isArray(meta.profile) ? meta.profile : []
   const isUnknown = (it: unknown) => String(it).replace(/\|.*$/, '') !== `${BASE_PROFILE}${type}`
   return [

@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/index.ts'
+import { isRecord, toRecord } from '../../core/index.ts'
 import { isResourceType } from '../definitions.ts'
 import { JSON_DEPTH } from '../limits.ts'
 import type { ResourceFault } from '../resource.ts'
@@ -48,7 +48,7 @@ function* checkContainedResource(walk: ValidationWalk, value: unknown): Generato
   if (value.id === undefined) addFaultAt(walk, 'id', 'required', 'A contained resource needs an id')
   if (value.contained !== undefined)
     addFaultAt(walk, 'contained', 'invariant', 'A contained resource contains no others (dom-2)')
-  const meta = isRecord(value.meta) ? value.meta : {}
+  const meta = toRecord(value.meta)
   if (meta.versionId !== undefined || meta.lastUpdated !== undefined) {
     addFaultAt(walk, 'meta', 'invariant', 'A contained resource has no version of its own (dom-4)')
   }

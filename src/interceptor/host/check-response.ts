@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { isRecord } from '../../core/index.ts'
+import { isRecord, toRecord } from '../../core/index.ts'
 import {
   createOutcome,
   failFor,
@@ -148,7 +148,7 @@ function releaseEntry(
   if (!outside) return { entry }
   if (!rule.written) return { entry: REFUSED_ENTRY, found: describeOutside(outside, interaction) }
   // The write is done: the caller learns that, but not the content.
-  const { etag: _, ...response } = isRecord(entry.response) ? entry.response : {}
+  const { etag: _, ...response } = toRecord(entry.response)
   return { entry: { response } }
 }
 

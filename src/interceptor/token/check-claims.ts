@@ -1,5 +1,5 @@
 import { LruMap } from '../../cache/index.ts'
-import { isRecord, remember } from '../../core/index.ts'
+import { remember, toRecord } from '../../core/index.ts'
 import { type Because, failFor, isId, parseReference, type TOKENS } from '../../fhir/index.ts'
 import { type Algorithm, isNumericDate, isToCome, type Jwt } from '../../jwt/index.ts'
 import { type Grant, PORTAL_CLIENT, parseScopes } from '../../smart/index.ts'
@@ -87,7 +87,7 @@ export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl
 
 /** What the portal adds to the audit records of its requests. */
 function readAudit(claim: unknown): Pick<Grant, 'note' | 'address'> {
-  const { note, address } = isRecord(claim) ? claim : {}
+  const { note, address } = toRecord(claim)
   return {
     ...(typeof note === 'string' && { note }),
     ...(typeof address === 'string' && { address }),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditRecord, countAnonymous, KINDS_COUNTED, toSentRecord } from '../../audit-record/index.ts'
 import { type ClientCredential, createClientToken } from '../../client-token/index.ts'
-import { type Fetch, isRecord } from '../../core/index.ts'
+import { type Fetch, isRecord, toRecord } from '../../core/index.ts'
 import type { DecisionTrail } from '../interceptor.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
 
@@ -170,6 +170,6 @@ function isRefused(value: unknown): value is RefusedRecord {
 
 /** The error of RFC 6749, 5.2. */
 function describe(body: unknown): string {
-  const { error_description: text } = isRecord(body) ? body : {}
+  const { error_description: text } = toRecord(body)
   return typeof text === 'string' ? text : ''
 }

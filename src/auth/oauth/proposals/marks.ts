@@ -1,4 +1,4 @@
-import { isRecord } from '../../../core/index.ts'
+import { isRecord, toRecord } from '../../../core/index.ts'
 import type { ExactResource } from '../../../fhir/index.ts'
 import type { Proposal } from '../../../proposals/index.ts'
 
@@ -29,7 +29,7 @@ export function removeForeignMarks(
   const tags = listTags(resource)
   const kept = tags.filter(tag => tag.system !== system || own.has(tag.code))
   if (kept.length === tags.length) return resource
-  const { tag: _, ...meta } = isRecord(resource.meta) ? resource.meta : {}
+  const { tag: _, ...meta } = toRecord(resource.meta)
   return { ...resource, meta: { ...meta, ...(kept.length > 0 && { tag: kept }) } } as ExactResource
 }
 
@@ -38,7 +38,7 @@ function listTags({ meta }: ExactResource) {
 }
 
 export function addMarks(resource: ExactResource, tag: object): object {
-  const meta = isRecord(resource.meta) ? resource.meta : {}
+  const meta = toRecord(resource.meta)
   const others = (list: unknown) => (Array.isArray(list) ? list.filter(isRecord) : [])
   const security = others(meta.security).filter(({ code }) => code !== AI_ASSERTED.code)
   return {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Failed, fail, isFailure, isRecord, parseJson } from '../../../core/index.ts'
+import { type Failed, fail, isFailure, isRecord, parseJson, toRecord } from '../../../core/index.ts'
 import { parseReference } from '../../../fhir/index.ts'
 import { createProposals, type Proposal, type ProposalOutcome } from '../../../proposals/index.ts'
 import { auditEvent, describeRefused } from '../../base/audit.ts'
@@ -155,8 +155,7 @@ function explainAnswer({ status, text }: FhirAnswer): ProposalFault {
 function readOutcome({ change: { type, id } }: Proposal, { text }: FhirAnswer): ProposalOutcome {
   const bundle = parseJson(text)
   const entry: unknown = isRecord(bundle) && Array.isArray(bundle.entry) ? bundle.entry[0] : undefined
-  const response = isRecord(entry) && isRecord(entry.response) ? entry.response : {}
-  const { location, etag } = response
+  const { location, etag } = toRecord(toRecord(entry).response)
   const written =
     typeof location === 'string' ? /([A-Za-z]+\/[^/]+)(?:\/_history\/[^/]+)?$/.exec(location)?.[1] : undefined
   const reference = id === undefined ? written : `${type}/${id}`

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { isFailure } from '../../../core/index.ts'
+import { isFailure, toRecord } from '../../../core/index.ts'
 import { type ChosenProfile, chooseProfile, type ProfileName } from '../profile.ts'
 import { createUnknownPath, findSignOfHapi } from '../recognize/recognition.ts'
-import { createProbe, type Finding, findIds, isOk, type Probe, parse, type Send, toRecord } from './probe.ts'
+import { createProbe, type Finding, findIds, isOk, type Probe, parse, type Send } from './probe.ts'
 import { createOwn, WRITE_CHECKS } from './write-checks.ts'
 
 interface CheckOptions {

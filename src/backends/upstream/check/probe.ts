@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from '../../../core/index.ts'
+import { isRecord, parseJson, toRecord } from '../../../core/index.ts'
 
 export interface CheckRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
@@ -158,10 +158,6 @@ export function findIds(response: CheckResponse): readonly string[] {
 
 export function toList(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isRecord) : []
-}
-
-export function toRecord(value: unknown): Json {
-  return isRecord(value) ? value : {}
 }
 
 export function isOk({ status }: CheckResponse): boolean {

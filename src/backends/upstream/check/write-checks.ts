@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure } from '../../../core/index.ts'
+import { type Failed, fail, isFailure, toRecord } from '../../../core/index.ts'
 import {
   type Finding,
   findId,
@@ -11,7 +11,6 @@ import {
   parse,
   TAG_SYSTEM,
   toList,
-  toRecord,
 } from './probe.ts'
 
 type Checked = Omit<Finding, 'check'>

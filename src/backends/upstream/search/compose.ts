@@ -70,7 +70,7 @@ export async function composePage(
 
 const NO_ITEMS = { items: [], continuation: END }
 
-function isUnknownType(failure: Failure): boolean {
+export function isUnknownType(failure: Failure): boolean {
   return failure.reason === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
 }
 

@@ -30,6 +30,7 @@ import { EXPORT_COUNTED, EXPORT_PAGE, EXPORT_PATIENTS_AT_ONCE, EXPORT_VERSIONS }
 import { type PageCursor, parseCursor } from '../paging.ts'
 import { readLast, readVersion } from '../read/read-version.ts'
 import { visitMatches } from './chains.ts'
+import { isUnknownType } from './compose.ts'
 import { CUT } from './continuation.ts'
 import { countUpstream } from './count.ts'
 import { findHistory } from './find-history.ts'
@@ -369,8 +370,4 @@ function limitToPatients(access: Access, type: string, patients: readonly string
     filterFor: (of, permission) =>
       of === type ? limit(access.filterFor(of, permission)) : access.filterFor(of, permission),
   }
-}
-
-function isUnknownType(failure: Failure): boolean {
-  return failure.reason === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
 }

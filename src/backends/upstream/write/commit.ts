@@ -1,4 +1,4 @@
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { fail, isFailure, isRecord, toRecord } from '../../../core/index.ts'
 import {
   failFor,
   formatExact,
@@ -321,8 +321,8 @@ function describeEntry(
   sent: BoundWrite | undefined,
   entry: unknown,
 ): Committed | Failure {
-  const { resource, response } = isRecord(entry) ? entry : {}
-  const { status, location, etag, lastModified } = isRecord(response) ? response : {}
+  const { resource, response } = toRecord(entry)
+  const { status, location, etag, lastModified } = toRecord(response)
   const headers = {
     'content-type': 'application/fhir+json',
     ...(typeof location === 'string' && { location: context.urls.toUpstream(location) }),

@@ -1,5 +1,5 @@
 import { LruMap } from '../../../../cache/index.ts'
-import { isRecord, MINUTE_MS } from '../../../../core/index.ts'
+import { MINUTE_MS, toRecord, toRecords } from '../../../../core/index.ts'
 import { parseReference, type Resource } from '../../../../fhir/index.ts'
 import { PORTAL_CLIENT } from '../../../../smart/index.ts'
 import { type PersonName, readPerson } from '../../../../web/person/index.ts'
@@ -216,7 +216,7 @@ type NamePlace = (reference: Readonly<Record<string, unknown>>) => string | unde
 
 /** "Cardiologist, Heart clinic, City hospital": the role, the department and the organization. */
 function describeRole(role: Resource, namePlace: NamePlace): string {
-  const place = [role.healthcareService, role.location].flatMap(listRecords).map(namePlace)
+  const place = [role.healthcareService, role.location].flatMap(toRecords).map(namePlace)
   const parts = [
     readConcept(role.code) ?? readConcept(role.specialty),
     place.find(name => name !== undefined),
@@ -226,13 +226,9 @@ function describeRole(role: Resource, namePlace: NamePlace): string {
 }
 
 function readConcept(concepts: unknown): string | undefined {
-  const [first] = listRecords(concepts)
-  const displays = listRecords(first?.coding).map(({ display }) => readText(display))
+  const [first] = toRecords(concepts)
+  const displays = toRecords(first?.coding).map(({ display }) => readText(display))
   return readText(first?.text) ?? displays.find(display => display !== undefined)
-}
-
-function listRecords(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
 }
 
 function readText(value: unknown): string | undefined {
@@ -242,8 +238,4 @@ function readText(value: unknown): string | undefined {
 function hasEnded({ period }: Resource, now: number): boolean {
   const end = toRecord(period).end
   return typeof end === 'string' && Date.parse(end) < now
-}
-
-function toRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {}
 }
