@@ -86,7 +86,7 @@ describe('createAuthServer', () => {
       client_secret: 'a-secret',
     })
     const log = lines.join('')
-    assert.match(log, /Clinician logged in/)
+    assert.match(log, /User logged in/)
     assert.match(log, /launch token used before/)
     const secrets = [
       launch,

@@ -72,7 +72,7 @@ export async function completeLogin(
   metrics.signIns.add([rules.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   if (browser !== undefined) setBrowserCookie(context, reply, browser)
-  request.log.info({ clinicianId: userId }, 'Clinician logged in')
+  request.log.info({ clinicianId: userId }, 'User logged in')
   rememberUser(context, reply, userId)
   const returnPath = findReturnPath(context, request, userId) ?? paths.portal
   forgetReturnPath(context, reply)
