@@ -18,10 +18,7 @@ import { type AuditedRequest, listOnce } from './find-patients.ts'
 import { type AuditRecord, fileUnder, OTHERS, OUTCOME_UNKNOWN } from './record.ts'
 import { createRecord } from './to-record.ts'
 
-/**
- * A request that a FHIR server has decided, but whose response is not yet sent. On the way of its audit record: `fhir-api/http/`
- * describes the request, this file makes its records, `audit/auditor.ts` turns them into rows, and `store/trail.ts` stores them.
- */
+/** A request that a FHIR server has decided, but whose response is not yet sent (`fhir-api/http/audit-request.ts`). */
 export interface FinishedRequest {
   readonly at: number
   readonly method: string

@@ -297,7 +297,6 @@ interface ActivationLinkTable {
   used_at: Instant | null
 }
 
-/** LAUNCH-5. */
 /** What a clinician opened last, for the lists of the portal. */
 interface RecentUseTable {
   clinician_id: string
@@ -306,6 +305,7 @@ interface RecentUseTable {
   used_at: Instant
 }
 
+/** LAUNCH-5. */
 interface LaunchTokenTable {
   token_hash: string
   patient_id: string

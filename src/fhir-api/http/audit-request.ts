@@ -1,3 +1,7 @@
+/**
+ * On the way of an audit record: this file describes the decided request, `audit-record/finished.ts` makes its records,
+ * `audit/auditor.ts` turns them into rows, and `store/trail.ts` stores them.
+ */
 import type { FinishedRequest } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
