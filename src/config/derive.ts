@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import type { BaseSettings } from './setting-row.ts'
-import type { SettingKey, Settings, SettingTree } from './settings.ts'
+import type { SettingKey, Settings, SettingTree } from './settings-tree.ts'
 import { settingRows } from './table.ts'
 
 type Values = Readonly<Record<SettingKey, unknown>>

@@ -1,4 +1,4 @@
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings-tree.ts'
 import { findLabProblems } from './start-problems.ts'
 
 /** Parts of the servers that a setting turns on: the name of the setting, as in the administration API, and a title. */

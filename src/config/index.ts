@@ -38,5 +38,5 @@ export { getMcpUrl, getResourceMetadataUrl, MCP_SCOPES, RESOURCE_METADATA_PATH }
 export { ensureSecret } from './secret-file.ts'
 export { findSecurityWarnings } from './security-warnings.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'
-export type { Settings } from './settings.ts'
 export { SettingsError } from './settings-error.ts'
+export type { Settings } from './settings-tree.ts'

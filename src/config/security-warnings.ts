@@ -1,6 +1,6 @@
 import { isLoopbackUrl } from './derive.ts'
 import { isRedirecting } from './providers/providers.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings-tree.ts'
 
 type Checked = Pick<
   Settings,

@@ -5,8 +5,8 @@ import { describeError, findNearest, HOW, isRecord } from '../core/index.ts'
 import { readSecretFile } from './secret-file.ts'
 import { mayBeFile } from './setting-row.ts'
 import type { SettingType } from './setting-types.ts'
-import type { SettingKey } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
+import type { SettingKey } from './settings-tree.ts'
 import { settingRows, settingsTable } from './table.ts'
 
 export type FileTexts = ReadonlyMap<SettingKey, string>

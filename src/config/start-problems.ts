@@ -3,7 +3,7 @@ import { findColourProblems } from './brand-colours.ts'
 import { isLoopbackUrl } from './derive.ts'
 import { findLogoProblems } from './logo-file.ts'
 import { describeProvider, findProviderConflicts, type LoginProvider } from './providers/providers.ts'
-import type { SettingKey, SettingSource, Settings, UpstreamSettings } from './settings.ts'
+import type { SettingKey, SettingSource, Settings, UpstreamSettings } from './settings-tree.ts'
 import { settingsTable } from './table.ts'
 
 const NEEDED = {

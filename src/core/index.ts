@@ -36,5 +36,6 @@ export {
   fill,
   joinTables,
   type NamedFailure,
+  type RowsOf,
   type StoredFacts,
 } from './words.ts'

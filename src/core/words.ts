@@ -12,17 +12,17 @@ export type FactsIn<Row> = Readonly<Record<NamesIn<Row[keyof Row]>, string | num
 /** A reason without facts may omit them. */
 export type FactsArgument<Facts> = Record<never, never> extends Facts ? [facts?: Facts] : [facts: Facts]
 
-/** The rows of several tables, by their reasons. No reason is in two. */
+/** The rows of several tables. No key is in two. */
 export type RowsOf<Tables> = {
-  readonly [Reason in ReasonsIn<Tables[keyof Tables]>]: Extract<
+  readonly [Key in KeysIn<Tables[keyof Tables]>]: Extract<
     Tables[keyof Tables],
-    Readonly<Record<Reason, unknown>>
-  >[Reason]
+    Readonly<Record<Key, unknown>>
+  >[Key]
 }
 
-type ReasonsIn<Table> = Table extends unknown ? keyof Table : never
+type KeysIn<Table> = Table extends unknown ? keyof Table : never
 
-/** Joins tables, which their titles divide for docs/errors.md. */
+/** Joins tables, which their titles divide for a reader. */
 export function joinTables<Tables extends Readonly<Record<string, object>>>(tables: Tables): RowsOf<Tables> {
   return Object.assign({}, ...Object.values(tables))
 }
