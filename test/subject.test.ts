@@ -7,18 +7,18 @@ import { after, before, describe, it } from 'node:test'
 import { Type } from 'typebox'
 import { createAuditor, findRecords } from '../src/audit/index.ts'
 import { failAdmin, recordAction } from '../src/auth/admin/base/action.ts'
-import { renderFacts } from '../src/auth/admin/page/shell.ts'
 import { listDetails } from '../src/auth/admin/subject/columns.ts'
 import { defineListCommand } from '../src/auth/admin/subject/command.ts'
 import { defineListEndpoint } from '../src/auth/admin/subject/endpoint.ts'
 import { defineList } from '../src/auth/admin/subject/list.ts'
+import { defineListRoutes } from '../src/auth/admin/subject/list-page.ts'
 import {
   defineOperationEndpoints,
   defineOperationRoutes,
   listOperationCommands,
   type Subject,
 } from '../src/auth/admin/subject/operations.ts'
-import { defineListRoutes } from '../src/auth/admin/subject/page.ts'
+import { renderFacts } from '../src/auth/admin/subject/page/shell.ts'
 import { TestAuthServer } from '../src/auth/testing/test-auth-server.ts'
 import type { Command } from '../src/cli/command.ts'
 import { defineListing } from '../src/cli/commands/list.ts'

@@ -61,7 +61,7 @@ const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
   'src/cli/workers/supervisor.ts': ['ok: false'],
   'src/auth/admin/server/system.ts': ['value.ok'],
   // Of the validation of a policy file.
-  'src/auth/admin/access/policy.ts': ['valid: true', 'valid: false'],
+  'src/auth/admin/server/policy.ts': ['valid: true', 'valid: false'],
 }
 
 const RULES: readonly Rule[] = [

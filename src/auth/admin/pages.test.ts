@@ -8,7 +8,7 @@ import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
-import { checkPolicy } from './access/policy.ts'
+import { checkPolicy } from './server/policy.ts'
 
 describe('/admin', () => {
   const open = openTestStore()

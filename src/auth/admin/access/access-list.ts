@@ -5,11 +5,11 @@ import { formatName } from '../../../web/person/index.ts'
 import { type Html, html, renderBadge, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
 import type { Admin, AdminFailure, AdminOperation } from '../base/action.ts'
 import { findWantedAccounts, findWantedApps } from '../base/find-named.ts'
-import { findPatientNames, type PatientNames, renderPatient } from '../page/find-patients.ts'
-import { renderLink } from '../page/shell.ts'
 import type { SubjectColumns } from '../subject/columns.ts'
 import { defineList, type Wanted } from '../subject/list.ts'
 import type { Subject } from '../subject/operations.ts'
+import { findPatientNames, type PatientNames, renderPatient } from '../subject/page/find-patients.ts'
+import { renderLink } from '../subject/page/shell.ts'
 import {
   findGrant,
   type GrantDescription,

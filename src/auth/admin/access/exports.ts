@@ -7,19 +7,19 @@ import { describeExportLevel, renderExportState, renderExportTypes } from '../..
 import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
 import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { findWantedApps } from '../base/find-named.ts'
-import type { AdminRoute } from '../page/route.ts'
+import { describeColumns, listDetails, toJson } from '../subject/columns.ts'
+import { defineListEndpoint } from '../subject/endpoint.ts'
+import { defineList } from '../subject/list.ts'
+import { defineListRoutes } from '../subject/list-page.ts'
+import { defineOperationEndpoints, defineOperationRoutes, type Subject } from '../subject/operations.ts'
+import type { AdminRoute } from '../subject/page/route.ts'
 import {
   renderActionLinks,
   renderAdminPage,
   renderAuditLinks,
   renderFacts,
   renderLink,
-} from '../page/shell.ts'
-import { describeColumns, listDetails, toJson } from '../subject/columns.ts'
-import { defineListEndpoint } from '../subject/endpoint.ts'
-import { defineList } from '../subject/list.ts'
-import { defineOperationEndpoints, defineOperationRoutes, type Subject } from '../subject/operations.ts'
-import { defineListRoutes } from '../subject/page.ts'
+} from '../subject/page/shell.ts'
 
 const FILTERS = {
   client_id: {

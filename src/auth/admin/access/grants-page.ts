@@ -15,7 +15,9 @@ import { opensRecords } from '../../base/user.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { type AdminFailure, failAdmin, recordAction } from '../base/action.ts'
 import { findAccountIds, findApps } from '../base/find-named.ts'
-import { findChoices, renderInput } from '../page/filters.ts'
+import { readCells, readCsv } from '../subject/columns.ts'
+import { readUrlFilters, sendWrongFilters } from '../subject/list-page.ts'
+import { findChoices, renderInput } from '../subject/page/filters.ts'
 import {
   findMeantPatients,
   findPatientNames,
@@ -24,9 +26,9 @@ import {
   namePatientField,
   type PatientNames,
   renderMeantPatients,
-} from '../page/find-patients.ts'
-import { count, renderNextPage } from '../page/list.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
+} from '../subject/page/find-patients.ts'
+import { count, renderNextPage } from '../subject/page/list.ts'
+import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
 import {
   type Cells,
   type Columns,
@@ -36,9 +38,7 @@ import {
   renderAdminPage,
   renderDangerLink,
   renderLink,
-} from '../page/shell.ts'
-import { readCells, readCsv } from '../subject/columns.ts'
-import { readUrlFilters, sendWrongFilters } from '../subject/page.ts'
+} from '../subject/page/shell.ts'
 import { ACCESS_COLUMNS, ANY_PATIENT, EXPORT_ACCESS, GRANTS, renderScopes } from './access-list.ts'
 import {
   countAccess,

@@ -16,11 +16,17 @@ import {
 } from '../../pages/parts/app-form/form.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
 import { REVOKED, renderGrants } from '../access/grants-page.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { readDone, renderActionLinks, renderAdminPage, renderAuditLinks, renderFacts } from '../page/shell.ts'
 import { listDetails } from '../subject/columns.ts'
+import { defineListRoutes } from '../subject/list-page.ts'
 import { defineOperationRoutes } from '../subject/operations.ts'
-import { defineListRoutes } from '../subject/page.ts'
+import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
+import {
+  readDone,
+  renderActionLinks,
+  renderAdminPage,
+  renderAuditLinks,
+  renderFacts,
+} from '../subject/page/shell.ts'
 import { buildAppPath, CLIENT_COLUMNS, CLIENTS, DONE, findListed, SECTION } from './client-list.ts'
 import {
   addClient,

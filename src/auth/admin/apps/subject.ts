@@ -9,10 +9,10 @@ import {
 } from '../../oauth/clients/client.ts'
 import { describeEnding } from '../access/grants-page.ts'
 import { type AdminFailure, failAdmin } from '../base/action.ts'
-import type { AdminRequest } from '../page/route.ts'
-import { renderSecret } from '../page/shell.ts'
 import { describeColumns } from '../subject/columns.ts'
 import type { Subject } from '../subject/operations.ts'
+import type { AdminRequest } from '../subject/page/route.ts'
+import { renderSecret } from '../subject/page/shell.ts'
 import { buildAppPath, CLIENT_COLUMNS, SECTION } from './client-list.ts'
 import {
   type ChangedClient,

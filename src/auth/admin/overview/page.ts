@@ -1,7 +1,7 @@
 import { type Html, html, renderAlert, renderIcon } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { renderAdminPage, renderLink } from '../page/shell.ts'
+import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
+import { renderAdminPage, renderLink } from '../subject/page/shell.ts'
 import type { Matter } from './matter.ts'
 import { findOverview } from './overview.ts'
 

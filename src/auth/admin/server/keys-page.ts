@@ -1,7 +1,13 @@
 import { html } from '../../../web/ui/index.ts'
-import type { AdminRoute } from '../page/route.ts'
-import { readDone, renderActionTable, renderAdminPage, renderDangerLink, renderLink } from '../page/shell.ts'
 import { readCells } from '../subject/columns.ts'
+import type { AdminRoute } from '../subject/page/route.ts'
+import {
+  readDone,
+  renderActionTable,
+  renderAdminPage,
+  renderDangerLink,
+  renderLink,
+} from '../subject/page/shell.ts'
 import { KEYS, type KeyDescription, listKeys } from './keys.ts'
 
 /** `/admin/keys`: the signing keys. */

@@ -1,9 +1,9 @@
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { renderActionTable, renderAdminPage, renderFacts } from '../page/shell.ts'
 import { listDetails, readCells } from '../subject/columns.ts'
+import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
+import { renderActionTable, renderAdminPage, renderFacts } from '../subject/page/shell.ts'
 import {
   listProviders,
   PROVIDER_COLUMNS,

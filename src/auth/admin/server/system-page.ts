@@ -2,7 +2,8 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import type { Applied } from '../../base/context.ts'
 import { areAgentsOff } from '../../oauth/grants/agents-switch.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
+import { listDetails, readCells } from '../subject/columns.ts'
+import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
 import {
   defineAction,
   readDone,
@@ -10,8 +11,7 @@ import {
   renderFacts,
   renderLink,
   renderTable,
-} from '../page/shell.ts'
-import { listDetails, readCells } from '../subject/columns.ts'
+} from '../subject/page/shell.ts'
 import { SERVER_COLUMNS, SYSTEM_COLUMNS } from './describe-system.ts'
 import { findServers, RELOAD_SETTINGS, reloadSettings } from './system.ts'
 

@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { CLOSED, formatTime, type JsonSchema } from '../../../endpoint/index.ts'
 import { type Html, renderDateTime } from '../../../web/ui/index.ts'
-import type { AdminRequest } from '../page/route.ts'
+import type { AdminRequest } from './page/route.ts'
 
 /** A value of the rows of a list, and where it is shown. Its key is its name in JSON and CSV. */
 export interface SubjectColumn<Row> {

@@ -13,9 +13,9 @@ import {
   type PageRequest,
   recordAction,
 } from '../base/action.ts'
-import type { AdminRequest } from '../page/route.ts'
-import type { AdminPage } from '../page/shell.ts'
 import { describeSchema, readCsv, type SubjectColumns } from './columns.ts'
+import type { AdminRequest } from './page/route.ts'
+import type { AdminPage } from './page/shell.ts'
 
 /** A condition for the rows of a list. Its key is its name in the API. */
 export interface Filter {

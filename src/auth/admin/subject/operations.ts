@@ -6,8 +6,8 @@ import type { Parameters } from '../../base/request.ts'
 import { type Admin, AdminFailure, type AdminOperation } from '../base/action.ts'
 import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import type { ActionLink, CommandWords, OperationQuestion } from '../base/operation.ts'
-import type { AdminRequest, AdminRoute, Answer } from '../page/route.ts'
-import { type Confirmation, defineAction } from '../page/shell.ts'
+import type { AdminRequest, AdminRoute, Answer } from './page/route.ts'
+import { type Confirmation, defineAction } from './page/shell.ts'
 
 /** An operation on one row of a subject, or on all of them. The API, the pages and the command line have it if they have words for it. */
 export interface RowOperation<Row, Target, Changed, Input = object> extends Omit<AdminOperation, 'name'> {

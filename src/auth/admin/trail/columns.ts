@@ -8,9 +8,9 @@ import { type Html, html, renderMoment } from '../../../web/ui/index.ts'
 import { renderResult } from '../../pages/parts/audit-result.ts'
 import { describeApp, type KnownNames } from '../../pages/parts/explain/describe.ts'
 import type { GrantDescription } from '../access/grants.ts'
-import { type PatientNames, renderPatient } from '../page/find-patients.ts'
-import { renderAuditLinks, renderDangerLink, renderLink } from '../page/shell.ts'
 import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
+import { type PatientNames, renderPatient } from '../subject/page/find-patients.ts'
+import { renderAuditLinks, renderDangerLink, renderLink } from '../subject/page/shell.ts'
 import { describeEvent, describeUser } from './describe-record.ts'
 
 /** A record for programs. */

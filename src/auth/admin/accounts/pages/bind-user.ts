@@ -30,9 +30,15 @@ import { opensRecords } from '../../../base/user.ts'
 import { findByIds } from '../../../patients/patients.ts'
 import { findNamedPatient } from '../../../users/own-records.ts'
 import { readRelationship } from '../../../users/relation.ts'
-import { describeLookup, findMeantPatients } from '../../page/find-patients.ts'
-import type { AdminRequest } from '../../page/route.ts'
-import { type AdminPage, renderAdminPage, renderFacts, renderLink, renderTable } from '../../page/shell.ts'
+import { describeLookup, findMeantPatients } from '../../subject/page/find-patients.ts'
+import type { AdminRequest } from '../../subject/page/route.ts'
+import {
+  type AdminPage,
+  renderAdminPage,
+  renderFacts,
+  renderLink,
+  renderTable,
+} from '../../subject/page/shell.ts'
 import { type FhirUserRead, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import type { TextProperty } from '../user-fields.ts'
 import type { UserDescription } from '../users.ts'

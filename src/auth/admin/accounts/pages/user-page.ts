@@ -15,8 +15,9 @@ import { findOwnRecords } from '../../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
 import { REVOKED, renderGrants } from '../../access/grants-page.ts'
 import { describeCaller } from '../../base/action.ts'
-import { findPatientNames } from '../../page/find-patients.ts'
-import type { AdminRequest } from '../../page/route.ts'
+import { listDetails, readCells } from '../../subject/columns.ts'
+import { findPatientNames } from '../../subject/page/find-patients.ts'
+import type { AdminRequest } from '../../subject/page/route.ts'
 import {
   readDone,
   renderActionLinks,
@@ -26,8 +27,7 @@ import {
   renderDangerLink,
   renderFacts,
   renderLink,
-} from '../../page/shell.ts'
-import { listDetails, readCells } from '../../subject/columns.ts'
+} from '../../subject/page/shell.ts'
 import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'

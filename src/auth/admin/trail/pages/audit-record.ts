@@ -2,11 +2,11 @@ import type { KeptRecord } from '../../../../audit/index.ts'
 import { isFailure } from '../../../../core/index.ts'
 import { type Html, html } from '../../../../web/ui/index.ts'
 import { findGrant, type GrantDescription } from '../../access/grants.ts'
-import { renderDetails } from '../../page/details.ts'
-import type { AdminRequest } from '../../page/route.ts'
-import { renderAdminPage, renderFacts, renderLink } from '../../page/shell.ts'
 import { listDetails } from '../../subject/columns.ts'
+import type { AdminRequest } from '../../subject/page/route.ts'
+import { renderAdminPage, renderFacts, renderLink } from '../../subject/page/shell.ts'
 import { RECORD_CELLS, type ShownRecord } from '../columns.ts'
+import { renderDetails } from '../details.ts'
 
 /** The grant of the record's launch, if it can still be used. */
 export async function findUsableGrant(

@@ -3,8 +3,8 @@ import { type Html, html, renderAlert, renderDateTime, renderField } from '../..
 import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
 import type { AdminFailure } from '../../base/action.ts'
-import type { AdminRequest } from '../../page/route.ts'
-import { renderAdminPage, renderFacts, renderLink } from '../../page/shell.ts'
+import type { AdminRequest } from '../../subject/page/route.ts'
+import { renderAdminPage, renderFacts, renderLink } from '../../subject/page/shell.ts'
 import type { FileCheck } from '../check-file.ts'
 import type { VerificationReport } from '../verification.ts'
 

@@ -8,7 +8,10 @@ import { paths } from '../../../base/paths.ts'
 import { renderAuditOff } from '../../../pages/parts/audit-result.ts'
 import { findNames, type KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
-import { type FilterChoices, findChoices } from '../../page/filters.ts'
+import { readCells } from '../../subject/columns.ts'
+import type { Filter } from '../../subject/list.ts'
+import { renderFilter, sendWrongFilters } from '../../subject/list-page.ts'
+import { type FilterChoices, findChoices } from '../../subject/page/filters.ts'
 import {
   findPatientNames,
   isMistyped,
@@ -16,12 +19,9 @@ import {
   namePatientField,
   type PatientNames,
   renderMeantPatients,
-} from '../../page/find-patients.ts'
-import type { AdminRequest, AdminRoute } from '../../page/route.ts'
-import { LISTED, renderAdminPage, renderLink, renderTable } from '../../page/shell.ts'
-import { readCells } from '../../subject/columns.ts'
-import type { Filter } from '../../subject/list.ts'
-import { renderFilter, sendWrongFilters } from '../../subject/page.ts'
+} from '../../subject/page/find-patients.ts'
+import type { AdminRequest, AdminRoute } from '../../subject/page/route.ts'
+import { LISTED, renderAdminPage, renderLink, renderTable } from '../../subject/page/shell.ts'
 import {
   EXPORT_FORMATS,
   type ExportFormat,

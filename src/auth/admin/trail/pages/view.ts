@@ -1,9 +1,9 @@
 import { DAY_MS, isFailure } from '../../../../core/index.ts'
 import type { AdminFailure } from '../../base/action.ts'
-import { findMeantPatients, type MeantPatients } from '../../page/find-patients.ts'
-import type { AdminRequest } from '../../page/route.ts'
 import type { Filter } from '../../subject/list.ts'
-import { readUrlFilters } from '../../subject/page.ts'
+import { readUrlFilters } from '../../subject/list-page.ts'
+import { findMeantPatients, type MeantPatients } from '../../subject/page/find-patients.ts'
+import type { AdminRequest } from '../../subject/page/route.ts'
 import { PAGE_FILTERS, readTrailFilters, type WantedRecords } from '../filters.ts'
 
 /** The records that the URL of a page asks for. */

@@ -1,5 +1,5 @@
-import { type Choice, type Html, html } from '../../../web/ui/index.ts'
-import type { AuthContext } from '../../oauth/context.ts'
+import { type Choice, type Html, html } from '../../../../web/ui/index.ts'
+import type { AuthContext } from '../../../oauth/context.ts'
 
 export interface FilterChoices {
   readonly users: readonly Choice[]

@@ -1,7 +1,7 @@
 import { isRecord } from '../../../core/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { toWords } from '../base/describe-change.ts'
-import { renderTable } from './shell.ts'
+import { renderTable } from '../subject/page/shell.ts'
 
 /** The details of an audit record in words: the properties before and after a change, or those that it has. */
 export function renderDetails(details: unknown): Html | undefined {

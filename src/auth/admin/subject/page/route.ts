@@ -1,18 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { isFailure } from '../../../core/index.ts'
-import { lockRows, type Schema } from '../../../store/index.ts'
-import { Html, html, renderPage } from '../../../web/ui/index.ts'
-import { auditEvent } from '../../base/audit.ts'
-import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
-import { paths } from '../../base/paths.ts'
-import { joinRepeated, type Parameters, readParameters } from '../../base/request.ts'
-import type { AuthContext } from '../../oauth/context.ts'
-import { makeSignedInBar, sendErrorPage } from '../../pages/parts/page-parts.ts'
-import { signInAgain } from '../../pages/parts/sign-in-again.ts'
-import { findLoginByHash, type Login } from '../../users/find-login.ts'
-import { findCurrentLogin, findStartPage, sendToLogin } from '../../users/login.ts'
-import type { AdminFailureCode } from '../../words/administration.ts'
+import { isFailure } from '../../../../core/index.ts'
+import { lockRows, type Schema } from '../../../../store/index.ts'
+import { Html, html, renderPage } from '../../../../web/ui/index.ts'
+import { auditEvent } from '../../../base/audit.ts'
+import { LIMITS, RECENT_SECONDS } from '../../../base/limits.ts'
+import { paths } from '../../../base/paths.ts'
+import { joinRepeated, type Parameters, readParameters } from '../../../base/request.ts'
+import type { AuthContext } from '../../../oauth/context.ts'
+import { makeSignedInBar, sendErrorPage } from '../../../pages/parts/page-parts.ts'
+import { signInAgain } from '../../../pages/parts/sign-in-again.ts'
+import { findLoginByHash, type Login } from '../../../users/find-login.ts'
+import { findCurrentLogin, findStartPage, sendToLogin } from '../../../users/login.ts'
+import type { AdminFailureCode } from '../../../words/administration.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -22,7 +22,7 @@ import {
   isAllowed,
   makeAdmin,
   requireRecentSignIn,
-} from '../base/action.ts'
+} from '../../base/action.ts'
 
 /** A request of an administrator, or of an auditor. */
 export interface AdminRequest {

@@ -21,7 +21,7 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
-import { reloadEndpoint } from '../server/system.ts'
+import { reloadEndpoint } from './system.ts'
 
 const EXPLAIN_POLICY: AdminOperation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }
 export const VALIDATE_POLICY: AdminOperation = { name: 'policy validate', signIn: 'never asks' }

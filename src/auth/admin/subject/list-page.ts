@@ -13,10 +13,6 @@ import {
 } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminFailure } from '../base/action.ts'
-import { renderInput } from '../page/filters.ts'
-import { renderNextPage } from '../page/list.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { LISTED, readDone, renderAdminPage, renderLink, renderTable } from '../page/shell.ts'
 import { readCells } from './columns.ts'
 import {
   exportList,
@@ -29,6 +25,10 @@ import {
   readList,
   refuseFilters,
 } from './list.ts'
+import { renderInput } from './page/filters.ts'
+import { renderNextPage } from './page/list.ts'
+import type { AdminRequest, AdminRoute } from './page/route.ts'
+import { LISTED, readDone, renderAdminPage, renderLink, renderTable } from './page/shell.ts'
 
 const MAX_SEARCH_CHARACTERS = 100
 

@@ -1,5 +1,5 @@
-import { findOwn, isFailure } from '../../../core/index.ts'
-import { stripQuery } from '../../../web/http/index.ts'
+import { findOwn, isFailure } from '../../../../core/index.ts'
+import { stripQuery } from '../../../../web/http/index.ts'
 import {
   type Html,
   html,
@@ -9,11 +9,11 @@ import {
   renderPageHead,
   renderFacts as renderPlainFacts,
   renderTable as renderPlainTable,
-} from '../../../web/ui/index.ts'
-import { paths } from '../../base/paths.ts'
-import { renderSignedInPage } from '../../pages/parts/page-parts.ts'
-import type { AdminFailure, AdminOperation } from '../base/action.ts'
-import type { ActionLink, OperationQuestion } from '../base/operation.ts'
+} from '../../../../web/ui/index.ts'
+import { paths } from '../../../base/paths.ts'
+import { renderSignedInPage } from '../../../pages/parts/page-parts.ts'
+import type { AdminFailure, AdminOperation } from '../../base/action.ts'
+import type { ActionLink, OperationQuestion } from '../../base/operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../web/ui/index.ts'
+import { type Html, html } from '../../../../web/ui/index.ts'
 import type { AdminRequest } from './route.ts'
 import { renderLink } from './shell.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { createAuditor, findRecords } from '../../../audit/index.ts'
-import { TestAuthServer } from '../../testing/test-auth-server.ts'
-import type { TestBrowser } from '../../testing/test-browser.ts'
-import { openTestStore } from '../../testing/test-store.ts'
+import { createAuditor, findRecords } from '../../../../audit/index.ts'
+import { TestAuthServer } from '../../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../../testing/test-browser.ts'
+import { openTestStore } from '../../../testing/test-store.ts'
 
 describe('an auditor', () => {
   const open = openTestStore()

@@ -12,11 +12,10 @@ import {
   namePatientField,
   renderPatient,
   renderPatientChoice,
-} from '../page/find-patients.ts'
-import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { renderAdminPage, renderTable } from '../page/shell.ts'
-import { describePolicy } from '../server/describe-system.ts'
-import { renderReloadLink } from '../server/system-page.ts'
+} from '../subject/page/find-patients.ts'
+import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
+import { renderAdminPage, renderTable } from '../subject/page/shell.ts'
+import { describePolicy } from './describe-system.ts'
 import {
   checkPolicy,
   explainPatientAccess,
@@ -24,6 +23,7 @@ import {
   type PolicyCheck,
   VALIDATE_POLICY,
 } from './policy.ts'
+import { renderReloadLink } from './system-page.ts'
 
 /** `/admin/policy`: shows who may see a patient and why, and validates a policy file. */
 export const policyRoutes: readonly AdminRoute[] = [

@@ -1,21 +1,21 @@
-import { isId } from '../../../fhir/index.ts'
-import { formatName, type Person } from '../../../web/person/index.ts'
-import { formatDate, type Html, html } from '../../../web/ui/index.ts'
+import { isId } from '../../../../fhir/index.ts'
+import { formatName, type Person } from '../../../../web/person/index.ts'
+import { formatDate, type Html, html } from '../../../../web/ui/index.ts'
 import {
   type AuditedRead,
   createFhirReader,
   createNameReader,
   createUserLookup,
   type FhirReadResult,
-} from '../../base/fhir-reader.ts'
-import { paths } from '../../base/paths.ts'
-import type { AdministrationPurpose } from '../../base/purposes.ts'
-import { opensRecords } from '../../base/user.ts'
-import { renderFacts, renderPatientHead } from '../../pages/parts/patient-list.ts'
-import { compareNames } from '../../patients/namesakes.ts'
-import { findByIds, searchPatients } from '../../patients/patients.ts'
-import { findSearchFault } from '../../patients/queries.ts'
-import { describeCaller } from '../base/action.ts'
+} from '../../../base/fhir-reader.ts'
+import { paths } from '../../../base/paths.ts'
+import type { AdministrationPurpose } from '../../../base/purposes.ts'
+import { opensRecords } from '../../../base/user.ts'
+import { renderFacts, renderPatientHead } from '../../../pages/parts/patient-list.ts'
+import { compareNames } from '../../../patients/namesakes.ts'
+import { findByIds, searchPatients } from '../../../patients/patients.ts'
+import { findSearchFault } from '../../../patients/queries.ts'
+import { describeCaller } from '../../base/action.ts'
 import type { AdminRequest } from './route.ts'
 import { renderLink } from './shell.ts'
 
