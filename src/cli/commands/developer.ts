@@ -23,8 +23,8 @@ import {
   nameDataFile,
   noteNewFolder,
   openAuditor,
+  performCommand,
   withSealer,
-  withStore,
 } from '../with-store.ts'
 
 const commonUsage = `\
@@ -140,7 +140,9 @@ const SUGGESTED = 5
 /** Some registered apps to choose from. */
 async function suggestApps(io: Io): Promise<string> {
   const { listClients } = await import('../../auth/index.ts')
-  const { items } = await withStore(io, store => listClients({ store }, { limit: SUGGESTED }))
+  const { items } = await performCommand(io, 'Cannot list apps', admin =>
+    listClients(admin, { limit: SUGGESTED }),
+  )
   return items.length === 0 ? '' : `, for example ${items.map(({ client_id }) => client_id).join(', ')}`
 }
 

@@ -2,12 +2,13 @@ import { Type } from 'typebox'
 import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { Admin, AdminOperation, PageRequest } from '../base/action.ts'
+import type { AdminOperation } from '../base/action.ts'
 import { formatMinute, type SubjectColumn, type SubjectColumns } from '../subject/columns.ts'
-import { defineList, type List, type States, type Wanted } from '../subject/list.ts'
+import { defineList, type List, type States } from '../subject/list.ts'
 import { renderLink } from '../subject/page/shell.ts'
 import { listOthers, TEXTS, type UserKind } from './user-fields.ts'
-import { countUsers, listUsers, MANY_WRONG_CODES, UNUSED_DAYS, type UserDescription } from './users.ts'
+import { UNUSED_DAYS, USER_FILTERS } from './user-filters.ts'
+import { countUsers, listUsers, type UserDescription } from './users.ts'
 
 export const SECTION = 'clinicians'
 
@@ -197,31 +198,7 @@ export function listColumns(kind: UserKind): SubjectColumns<UserDescription> {
   return Object.fromEntries(Object.entries(USER_COLUMNS).filter(([name]) => !others.includes(name)))
 }
 
-const FILTERS = {
-  text: {
-    schema: Type.String({ maxLength: 200 }),
-    about: 'Part of the username or the name.',
-    name: 'search',
-  },
-  disabled: { schema: Type.Boolean(), about: 'Whether the user is disabled.' },
-  records: { schema: Type.Boolean(), about: 'Whether the account opens patient records.' },
-  has_password: { schema: Type.Boolean(), about: 'Whether the account has a password.' },
-  second_factor: { schema: Type.Boolean(), about: 'Whether the user has a second factor on this server.' },
-  locked: { schema: Type.Boolean(), about: 'Whether the account is locked after too many wrong passwords.' },
-  wrong_codes: {
-    schema: Type.Boolean(),
-    about: `Whether more than ${MANY_WRONG_CODES} codes or passkeys were wrong in the last 24 hours.`,
-  },
-  unused_days: {
-    schema: Type.Integer({ minimum: 1, maximum: 36_500 }),
-    about: 'Only users who have not signed in for this number of days.',
-  },
-  signed_in: { schema: Type.Boolean(), about: 'Whether a sign-in is known.' },
-  admin: { schema: Type.Boolean(), about: 'Whether the user is an administrator, also by a provider.' },
-  auditor: { schema: Type.Boolean(), about: 'Whether the user is an auditor.' },
-}
-
-const STATES: States<typeof FILTERS> = {
+const STATES: States<typeof USER_FILTERS> = {
   all: {
     text: 'All',
     filter: {},
@@ -288,23 +265,6 @@ const STATES: States<typeof FILTERS> = {
   },
 }
 
-function readUsers(admin: Admin, wanted: Wanted<typeof FILTERS> & PageRequest, kind?: UserKind) {
-  const { after, limit } = wanted
-  return listUsers(admin, { ...toFilter(wanted), kind, after, limit })
-}
-
-function toFilter(wanted: Wanted<typeof FILTERS>) {
-  const { second_factor, has_password, wrong_codes, unused_days, signed_in, ...others } = wanted
-  return {
-    ...others,
-    hasSecondFactor: second_factor,
-    hasPassword: has_password,
-    hasWrongCodes: wrong_codes,
-    unusedDays: unused_days,
-    hasSignedIn: signed_in,
-  }
-}
-
 /** After an action. */
 export const DONE: Readonly<Record<string, string>> = {
   added: 'The user is added.',
@@ -319,10 +279,10 @@ const NOUNS = { clinician: 'clinician', account: 'account of a patient or of rel
 /** `/admin/clinicians`: users of both kinds. */
 export const ALL_USERS = defineList({
   columns: USER_COLUMNS,
-  filters: FILTERS,
+  filters: USER_FILTERS,
   states: STATES,
-  read: readUsers,
-  count: (admin, wanted) => countUsers(admin, toFilter(wanted)),
+  read: listUsers,
+  count: countUsers,
   page: {
     section: SECTION,
     title: 'Users',
@@ -342,9 +302,9 @@ export const USER_LISTS = { clinician: defineUserList('clinician'), account: def
 function defineUserList(kind: UserKind): List<UserDescription> {
   return defineList({
     columns: listColumns(kind),
-    filters: FILTERS,
+    filters: USER_FILTERS,
     states: STATES,
-    read: (admin, wanted) => readUsers(admin, wanted, kind),
+    read: (admin, wanted) => listUsers(admin, { ...wanted, kind }),
     api: { path: `/${kind}s`, title: `Every ${NOUNS[kind]}, by username` },
     command: {
       name: `${kind} list`,

@@ -1,16 +1,17 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
-import { DAY_MS } from '../../../core/index.ts'
-import { containsText, type Schema, type Store } from '../../../store/index.ts'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Schema, Store } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { formatFhirUser, isPatientUser, opensRecords } from '../../base/user.ts'
 import { findActivationEnds } from '../../users/activation.ts'
 import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
-import { findLocked, isLocked } from '../../users/guesses.ts'
+import { findLocked } from '../../users/guesses.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
 import type { AccessRules } from '../../users/validity/rule.ts'
 import { type Admin, cutPage, type ListPage, type PageRequest } from '../base/action.ts'
+import { listConditions, type Wanted } from '../subject/list.ts'
 import { type PlainValues, readPlainValues, type UserKind } from './user-fields.ts'
+import { USER_FILTERS } from './user-filters.ts'
 
 /** Which user an operation is about. With a kind, users of the other kind do not exist. */
 export type UserTarget = ({ readonly id: string } | { readonly username: string }) & {
@@ -86,31 +87,14 @@ export async function findUser(
   return row && describe(store.db, rules, row, clock())
 }
 
-export interface UserFilter extends PageRequest {
+export interface UserFilter extends Wanted<typeof USER_FILTERS> {
   readonly kind?: UserKind | undefined
-  /** Part of the username or the display name. */
-  readonly text?: string | undefined
-  /** Whether they are administrators now, also by an identity provider. */
-  readonly admin?: boolean | undefined
-  readonly auditor?: boolean | undefined
-  readonly disabled?: boolean | undefined
-  readonly hasSecondFactor?: boolean | undefined
-  /** Whether too many wrong passwords were tried. */
-  readonly locked?: boolean | undefined
-  /** Accounts that nobody has signed in to for so many days, and that are older. */
-  readonly unusedDays?: number | undefined
-  readonly records?: boolean | undefined
-  readonly hasPassword?: boolean | undefined
-  /** Whether somebody who knows the password may be guessing codes. */
-  readonly hasWrongCodes?: boolean | undefined
-  /** False: nobody has ever signed in, as far as is known. */
-  readonly hasSignedIn?: boolean | undefined
 }
 
 /** Lists users by username. A page may have fewer than `limit`, and others may follow. */
 export async function listUsers(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
-  filter: UserFilter,
+  filter: UserFilter & PageRequest,
 ): Promise<ListPage<UserDescription>> {
   const rows: UserRow[] = []
   let { after } = filter
@@ -147,7 +131,11 @@ async function findEnd({ db, dialect }: Store, after = ''): Promise<string | und
 type Context = Pick<Admin, 'store' | 'clock' | 'rules'>
 
 /** The first users that meet the filter, up to the username `end`. */
-function findRows(context: Context, filter: UserFilter, end: string | undefined): Promise<UserRow[]> {
+function findRows(
+  context: Context,
+  filter: UserFilter & PageRequest,
+  end: string | undefined,
+): Promise<UserRow[]> {
   const { after, limit } = filter
   return selectWanted(context, filter)
     .selectAll()
@@ -159,10 +147,7 @@ function findRows(context: Context, filter: UserFilter, end: string | undefined)
 }
 
 /** How many users meet the filter. */
-export async function countUsers(
-  context: Context,
-  filter: Omit<UserFilter, keyof PageRequest>,
-): Promise<number> {
+export async function countUsers(context: Context, filter: UserFilter): Promise<number> {
   if (filter.admin !== undefined) return countListed(context, filter)
   const { count } = await selectWanted(context, filter)
     .select(({ fn }) => fn.countAll().as('count'))
@@ -171,7 +156,7 @@ export async function countUsers(
 }
 
 /** Whether a user is an administrator also depends on sign-ins. */
-async function countListed(context: Context, filter: Omit<UserFilter, keyof PageRequest>): Promise<number> {
+async function countListed(context: Context, filter: UserFilter): Promise<number> {
   let count = 0
   let after: string | undefined
   do {
@@ -182,63 +167,12 @@ async function countListed(context: Context, filter: Omit<UserFilter, keyof Page
   return count
 }
 
-function selectWanted({ store: { db }, clock, rules }: Context, filter: Omit<UserFilter, keyof PageRequest>) {
-  const { kind, text, admin, auditor, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
-  const { records, hasPassword, hasWrongCodes } = filter
-  const now = clock()
-  const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
-  const is = (condition: RawBuilder<boolean>, isWanted = false) =>
-    sql<boolean>`${orNot(isWanted)} ${condition}`
-  return (
-    db
-      .selectFrom('clinician')
-      .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
-      .$if(admin === true, query => query.where(mayBeAdministrator))
-      .$if(admin === false, query => query.where('admin', '=', false))
-      .$if(auditor === true, query => query.where('auditor', '=', true).where('admin', '=', false))
-      .$if(auditor === false, query =>
-        query.where(eb => eb.or([eb('auditor', '=', false), eb('admin', '=', true)])),
-      )
-      .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
-      .$if(records !== undefined, query => query.where('fhir_user_id', records ? '!=' : '=', ''))
-      .$if(hasPassword !== undefined, query =>
-        query.where('password_hash', hasPassword ? '!=' : '=', NO_PASSWORD),
-      )
-      .$if(hasSecondFactor !== undefined, query => query.where(is(hasFactor, hasSecondFactor)))
-      .$if(locked !== undefined, query => query.where(is(isLocked, locked)))
-      .$if(hasWrongCodes !== undefined, query => query.where(is(guessesCodes(now), hasWrongCodes)))
-      // An account for loopback cannot be used elsewhere.
-      .$if(unusedDays !== undefined, query =>
-        query
-          .where(lastUse, '<', now - (unusedDays ?? 0) * DAY_MS)
-          .$if(!rules.onLoopback, usable => usable.where('for_loopback', '=', false)),
-      )
-      .$if(hasSignedIn !== undefined, query =>
-        query.where('signed_in_at', hasSignedIn ? 'is not' : 'is', null),
-      )
-      .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
-  )
+function selectWanted(context: Context, { kind, ...wanted }: UserFilter) {
+  return context.store.db
+    .selectFrom('clinician')
+    .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
+    .where(({ and }) => and(listConditions(USER_FILTERS, wanted, context)))
 }
-
-/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
-export const MANY_WRONG_CODES = 5
-
-function guessesCodes(now: number): RawBuilder<boolean> {
-  return sql`(id in (select clinician_id from wrong_code where at > ${now - DAY_MS}
-    group by clinician_id having count(*) > ${MANY_WRONG_CODES}))`
-}
-
-const hasFactor = sql<boolean>`exists (select 1 from factor where factor.clinician_id = clinician.id)`
-
-/** An account that nobody signs in to for so long may not be needed. */
-export const UNUSED_DAYS = 90
-
-/** The last sign-in, or else the creation of the account, or else the time since which both are kept. */
-const lastUse = sql<number>`coalesce(signed_in_at, created_at,
-  (select applied_at from schema_migration where name = '0002-who'))`
-
-/** By the account, or by an identity provider at a sign-in. */
-const mayBeAdministrator = sql<boolean>`(admin or id in (select clinician_id from login where admin))`
 
 /** Whether the user is an administrator now, by the account or by a sign-in. */
 export function isAdministrator({ admin, adminProviders }: UserDescription): boolean {

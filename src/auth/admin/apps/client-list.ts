@@ -12,7 +12,7 @@ import { defineList } from '../subject/list.ts'
 import type { AdminRequest } from '../subject/page/route.ts'
 import { renderLink } from '../subject/page/shell.ts'
 import { Keys, Texts } from './client-metadata.ts'
-import { type ClientRow, countClients, describeClient, listClients } from './clients.ts'
+import { CLIENT_FILTERS, type ClientRow, countClients, describeClient, listClients } from './clients.ts'
 
 export const SECTION = 'apps'
 
@@ -160,16 +160,6 @@ function renderLastUse({ lastUse }: ListedClient): Html | string {
   return lastUse === undefined ? 'Never' : renderDateTime(lastUse)
 }
 
-const FILTERS = {
-  text: {
-    schema: Type.String({ maxLength: 200 }),
-    about: 'Part of the id or the name.',
-    name: 'search',
-  },
-  approved: { schema: Type.Boolean(), about: 'False for apps that registered themselves.' },
-  disabled: { schema: Type.Boolean(), about: 'Whether the app is disabled.' },
-}
-
 /** After an action. */
 export const DONE: Readonly<Record<string, string>> = {
   registered: 'The app is registered.',
@@ -177,9 +167,9 @@ export const DONE: Readonly<Record<string, string>> = {
   removed: 'The app is removed.',
 }
 
-export const CLIENTS = defineList<ListedClient, typeof FILTERS>({
+export const CLIENTS = defineList<ListedClient, typeof CLIENT_FILTERS>({
   columns: CLIENT_COLUMNS,
-  filters: FILTERS,
+  filters: CLIENT_FILTERS,
   states: {
     all: {
       text: 'All',

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Selectable, Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { containsText, isPresent, type Schema, type Store, sha256 } from '../../../store/index.ts'
+import { containsText, isPresent, type Schema, sha256 } from '../../../store/index.ts'
 import { type Client, findStoredRow, toClient } from '../../oauth/clients/client.ts'
 import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import {
@@ -33,6 +34,7 @@ import {
   type Properties,
   perform,
 } from '../base/action.ts'
+import { defineFlag, type Filters, listConditions, type Wanted } from '../subject/list.ts'
 import type { RowOperations } from '../subject/operations.ts'
 
 export type ClientRow = Selectable<Schema['client']>
@@ -374,44 +376,48 @@ export async function findClientRow(
   return (await findStoredRow(store.db, id)) ?? failUnknown(id)
 }
 
-export interface ClientFilter extends PageRequest {
-  /** Part of the id or the name. */
-  readonly text?: string | undefined
-  readonly approved?: boolean | undefined
-  readonly disabled?: boolean | undefined
-}
+/** The filters of lists of clients, each with its condition for the table `client`. */
+export const CLIENT_FILTERS = {
+  text: {
+    schema: Type.String({ maxLength: 200 }),
+    about: 'Part of the id or the name.',
+    name: 'search',
+    where: (text: string) => containsText(['client_id', 'name'], text),
+  },
+  approved: defineFlag('False for apps that registered themselves.', sql`approved`),
+  disabled: defineFlag('Whether the app is disabled.', sql`disabled`),
+} as const satisfies Filters
+
+type ClientFilter = Wanted<typeof CLIENT_FILTERS>
 
 /** Lists clients by id. */
 export async function listClients(
-  { store }: Pick<Admin, 'store'>,
-  filter: ClientFilter,
+  context: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  { after, limit, ...wanted }: ClientFilter & PageRequest,
 ): Promise<ListPage<ClientRow>> {
-  const { after, limit } = filter
-  const rows = await selectWanted(store, filter)
+  const rows = await selectWanted(context, wanted)
     .selectAll()
     .$if(after !== undefined, query => query.where('client_id', '>', after ?? ''))
     .orderBy('client_id')
     .limit(limit + 1)
     .execute()
-  return cutPage(rows, filter, row => row.client_id)
+  return cutPage(rows, { limit }, row => row.client_id)
 }
 
 /** How many clients meet the filter. */
 export async function countClients(
-  { store }: Pick<Admin, 'store'>,
-  filter: Omit<ClientFilter, keyof PageRequest>,
+  context: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  wanted: ClientFilter,
 ): Promise<number> {
-  const { count } = await selectWanted(store, filter)
+  const { count } = await selectWanted(context, wanted)
     .select(({ fn }) => fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
   return Number(count)
 }
 
-function selectWanted({ db }: Store, { text, approved, disabled }: Omit<ClientFilter, keyof PageRequest>) {
-  return db
+function selectWanted(context: Pick<Admin, 'store' | 'clock' | 'rules'>, wanted: ClientFilter) {
+  return context.store.db
     .selectFrom('client')
     .where(isPresent)
-    .$if(text !== undefined, query => query.where(containsText(['client_id', 'name'], text ?? '')))
-    .$if(approved !== undefined, query => query.where('approved', '=', approved ?? true))
-    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
+    .where(({ and }) => and(listConditions(CLIENT_FILTERS, wanted, context)))
 }

@@ -1,4 +1,5 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type RawBuilder, sql } from 'kysely'
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
 import { CLOSED, type InvalidMembers, OneOf, readMembers } from '../../../endpoint/index.ts'
@@ -32,7 +33,11 @@ export interface Filter {
   /** The choice of no value, for a filter with few values. */
   readonly all?: string
   readonly isDate?: true
+  /** The condition for the rows of a table. */
+  where?(value: unknown, context: FilterContext): RawBuilder<boolean>
 }
+
+type FilterContext = Pick<Admin, 'clock' | 'rules'>
 
 export type Filters = Readonly<Record<string, Filter>>
 
@@ -108,6 +113,30 @@ export interface List<Row, Of extends Filters = Filters> {
 /** Infers the values of the filters from their schemas. */
 export function defineList<Row, Of extends Filters>(list: List<Row, Of>): List<Row> {
   return list
+}
+
+/** A filter for the rows that meet a condition, or for `false` do not. */
+export function defineFlag(
+  about: string,
+  condition: RawBuilder<boolean> | ((context: FilterContext) => RawBuilder<boolean>),
+) {
+  const schema = Type.Boolean()
+  const where = (isWanted: boolean, context: FilterContext) => {
+    const met = typeof condition === 'function' ? condition(context) : condition
+    return isWanted ? met : sql<boolean>`not ${met}`
+  }
+  return { schema, about, where }
+}
+
+/** The conditions of the filters that a request has, for the rows of a table. */
+export function listConditions(
+  filters: Filters,
+  wanted: Wanted,
+  context: FilterContext,
+): readonly RawBuilder<boolean>[] {
+  return Object.entries(filters).flatMap(([name, filter]) =>
+    wanted[name] === undefined ? [] : (filter.where?.(wanted[name], context) ?? []),
+  )
 }
 
 /** The filters of a list, and `state`. */
