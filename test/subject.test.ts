@@ -7,18 +7,10 @@ import { after, before, describe, it } from 'node:test'
 import { Type } from 'typebox'
 import { createAuditor, findRecords } from '../src/audit/index.ts'
 import { failAdmin, recordAction } from '../src/auth/admin/base/action.ts'
-import { listDetails } from '../src/auth/admin/subject/columns.ts'
-import { defineListCommand } from '../src/auth/admin/subject/command.ts'
-import { defineListEndpoint } from '../src/auth/admin/subject/endpoint.ts'
+import { defineArea } from '../src/auth/admin/subject/area.ts'
+import { describeColumns, toJson } from '../src/auth/admin/subject/columns.ts'
 import { defineList } from '../src/auth/admin/subject/list.ts'
-import { defineListRoutes } from '../src/auth/admin/subject/list-page.ts'
-import {
-  defineOperationEndpoints,
-  defineOperationRoutes,
-  listOperationCommands,
-  type Subject,
-} from '../src/auth/admin/subject/operations.ts'
-import { renderFacts } from '../src/auth/admin/subject/page/shell.ts'
+import type { Subject } from '../src/auth/admin/subject/subject.ts'
 import { TestAuthServer } from '../src/auth/testing/test-auth-server.ts'
 import type { Command } from '../src/cli/command.ts'
 import { defineListing } from '../src/cli/commands/list.ts'
@@ -68,6 +60,7 @@ const doors = defineList<Door, typeof FILTERS>({
 /** One operation, which gives access: it asks for a recent sign-in. */
 const door: Subject<Door, string, Door> = {
   name: 'door',
+  lists: [doors],
   operations: {
     open: {
       signIn: 'asks',
@@ -83,21 +76,32 @@ const door: Subject<Door, string, Door> = {
     },
   },
   toTarget: id => id,
+  find: async (_, id) => all.find(one => one.id === id) ?? failAdmin('key-unknown', { kid: id }),
   api: {
     path: '/doors/:id',
+    one: {
+      title: 'A door',
+      result: describeColumns(doors.columns),
+      describe: one => toJson(doors.columns, one),
+    },
     result: Type.Object({ colour: Type.String() }),
     describe: ({ colour }) => ({ colour }),
   },
   pages: {
     section: 'keys',
     path: '/doors/:id',
-    find: async ({ params }) => all.find(({ id }) => id === params.id) ?? failAdmin('key-not-shown'),
+    details: {
+      columns: doors.columns,
+      title: ({ id }) => `The ${id} door`,
+      listRecords: ({ id }) => [['Records of this door', { target: id }]],
+    },
     getName: ({ id }) => id,
-    getBack: () => '/doors',
     show: () => '/doors',
   },
   command: { noun: 'door', option: 'id' },
 }
+
+const area = defineArea(door)
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -119,19 +123,7 @@ describe('a subject with one column, one filter and one operation', () => {
     const store = await openStore(url)
     auth = await TestAuthServer.open(store, {
       audit: createAuditor({ store }),
-      administration: {
-        routes: [
-          ...defineListRoutes(doors),
-          ...defineOperationRoutes(door),
-          {
-            method: 'GET',
-            path: '/doors/:id',
-            handle: async request =>
-              renderFacts(all.slice(0, 1).flatMap(one => listDetails(doors.columns, one, request))),
-          },
-        ],
-        endpoints: [...defineListEndpoint(doors), ...defineOperationEndpoints(door)],
-      },
+      administration: [area],
     })
     await auth.addUser('root', { admin: true })
     await auth.addUser('eye', { auditor: true })
@@ -196,8 +188,8 @@ describe('a subject with one column, one filter and one operation', () => {
   })
 
   it('has them as commands', async () => {
-    const [list] = defineListCommand(doors).map(defineListing)
-    const [open] = listOperationCommands(door).map(defineOperation)
+    const [list] = (area.lists ?? []).map(defineListing)
+    const [open] = (area.commands ?? []).map(defineOperation)
     assert.match(list?.usage ?? '', /door list \[--colour <which>\][\s\S]*the colour of the door: red, blue/)
     assert.equal(await run(list, {}), 'COLOUR\nred\nblue\n')
     assert.equal(await run(list, { colour: ['blue'] }), 'COLOUR\nblue\n')

@@ -12,10 +12,9 @@ export { findUnknown, listFhirUsers, makeLookupContext } from './admin/accounts/
 export { linkUser } from './admin/accounts/link-user.ts'
 export type { ChangedUser } from './admin/accounts/perform-on-user.ts'
 export { describeSharing } from './admin/accounts/shared-fhir-users.ts'
-export { endSignInById } from './admin/accounts/sign-ins.ts'
 export { listPlainFields, type UserChanges, type UserKind } from './admin/accounts/user-fields.ts'
 export { listUsers, type UserDescription } from './admin/accounts/users.ts'
-export { createAdminApiDocument } from './admin/api.ts'
+export { createAdminApiDocument, LIST_COMMANDS, OPERATION_COMMANDS } from './admin/administration.ts'
 export { describeClientState } from './admin/apps/client-list.ts'
 export {
   addClient,
@@ -27,10 +26,7 @@ export {
   listClients,
 } from './admin/apps/clients.ts'
 export { type Admin, AdminFailure, makeCommandLine } from './admin/base/action.ts'
-export { LIST_COMMANDS } from './admin/lists.ts'
-export { OPERATION_COMMANDS } from './admin/operations.ts'
-export { setAgents } from './admin/server/agents.ts'
-export { rotateKeys, withdrawKey, withdrawKeys } from './admin/server/keys.ts'
+export { withdrawKey, withdrawKeys } from './admin/server/keys.ts'
 export { followAnnouncements, reloadHere } from './admin/server/system.ts'
 export type { ListCommand } from './admin/subject/command.ts'
 export { type Filters, readFilters } from './admin/subject/list.ts'

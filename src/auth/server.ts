@@ -6,10 +6,8 @@ import { DAY_MS, isFailure } from '../core/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, Registry, type ServerOptions, serveDocuments } from '../web/http/index.ts'
 import { createBrand } from '../web/ui/index.ts'
-import { addAdminApi } from './admin/api.ts'
-import type { AdminEndpoint } from './admin/base/endpoint.ts'
-import { addAdminPages } from './admin/pages.ts'
-import type { AdminRoute } from './admin/subject/page/route.ts'
+import { addAdministration } from './admin/administration.ts'
+import type { Area } from './admin/subject/area.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
@@ -89,11 +87,8 @@ export interface AuthServerOptions {
   readonly explainRequest?: AuthContext['explainRequest']
   /** Whether the FHIR server has the records of the sample accounts; by default it has. */
   readonly hasSampleRecords?: boolean
-  /** Pages and endpoints of administration beside those of the server itself. */
-  readonly administration?: {
-    readonly routes?: readonly AdminRoute[]
-    readonly endpoints?: readonly AdminEndpoint[]
-  }
+  /** What is administered beside what the server has itself. */
+  readonly administration?: readonly Area[]
 }
 
 /** Endpoints for programs: JSON, without cookies. */
@@ -218,7 +213,7 @@ export async function explainProblems(
 function addRoutes(
   app: FastifyInstance,
   context: AuthContext,
-  { administration = {} }: Pick<AuthServerOptions, 'administration'>,
+  { administration }: Pick<AuthServerOptions, 'administration'>,
 ): void {
   addLoginRoutes(app, context)
   addLoginStateRoutes(app, context)
@@ -241,8 +236,7 @@ function addRoutes(
   addHomeRoutes(app, context)
   addFactorRoutes(app, context)
   addActivityRoutes(app, context)
-  addAdminPages(app, context, administration.routes)
-  addAdminApi(app, context, administration.endpoints)
+  addAdministration(app, context, administration)
   addAuthorizeRoutes(app, context)
   addPickerRoutes(app, context)
   addConsentRoutes(app, context)

@@ -12,7 +12,7 @@ import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { makeProvider } from '../testing/test-sign-in.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { addWrongPasswords } from '../testing/wrong-passwords.ts'
-import { OPERATIONS } from './operations.ts'
+import { OPERATIONS } from './administration.ts'
 
 const POLICY = `rules:
   - clinicians: [Practitioner/p7]

@@ -7,7 +7,7 @@ import { findClient } from '../oauth/clients/client.ts'
 import { computeRevocationKey } from '../oauth/revocation/list.ts'
 import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
 import { listGrants, listServices, revokeGrantById } from './access/grants.ts'
-import { findLastUses } from './access/last-uses.ts'
+import { findLastUse } from './access/last-use.ts'
 import { endSessions, setPassword } from './accounts/change-sign-in.ts'
 import { addUser, changeUser, removeUser } from './accounts/change-user.ts'
 import { linkUser, unlinkUser } from './accounts/link-user.ts'
@@ -202,7 +202,7 @@ eachDatabaseIfThorough((_, open) => {
       assert.ok(tokens.refresh_token, JSON.stringify(tokens))
       const { items } = await listGrants(admin, { clientIds: ['app'], limit: 5 })
       assert.deepEqual([items.length, items[0]?.username, items[0]?.endsAt], [1, 'clinician', undefined])
-      assert.equal((await findLastUses(admin, ['app'])).get('app'), auth.time.now)
+      assert.equal(await findLastUse(admin, 'app'), auth.time.now)
 
       succeed(await setClientDisabled(admin, 'app', true))
       assert.equal(

@@ -103,8 +103,7 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
   'patient-id-malformed': ({ admin }) => explainPatientAccess(admin, {} as AuthContext, '?'),
   'key-unknown': ({ admin }) => withdrawKey(admin, sealer, 'x'),
   'keys-of-another-secret': ({ admin }) => rotateKeys(admin, createSealer('another secret')),
-  'provider-unknown': ({ admin }) =>
-    testProvider(admin, { providers: { find: () => undefined } } as unknown as AuthContext, 'x'),
+  'provider-unknown': ({ admin }) => testProvider(admin, 'x'),
   'settings-invalid': ({ admin }) => {
     const controls = { getPolicy() {}, getLogLevel: () => 'info', reload: async () => ({ problems: ['no'] }) }
     const providers = { passwords: true, secondFactor: 'none', all: [] }

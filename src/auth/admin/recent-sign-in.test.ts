@@ -17,10 +17,10 @@ import { linkUser, unlinkUser } from './accounts/link-user.ts'
 import type { UserKind } from './accounts/user-fields.ts'
 import { ALL_USERS } from './accounts/user-list.ts'
 import { USER_OPERATIONS } from './accounts/user-operations.ts'
+import { OPERATIONS } from './administration.ts'
 import { changeByMetadata, registerByMetadata } from './apps/client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './apps/clients.ts'
 import { type Admin, AdminFailure, makeCommandLine, recordAction } from './base/action.ts'
-import { OPERATIONS } from './operations.ts'
 import { setAgents } from './server/agents.ts'
 import { listKeys, rotateKeys, withdrawKey } from './server/keys.ts'
 import { testProvider } from './server/providers.ts'
@@ -164,7 +164,7 @@ const ATTEMPTS = {
   'keys withdraw': async admin => withdrawKey(admin, sealer, (await listKeys(admin))[0]?.kid ?? ''),
   'settings reload': admin => reloadSettings(admin, { controls, providers }),
   'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
-  'provider test': admin => testProvider(admin, { providers }, 'hospital'),
+  'provider test': admin => testProvider(admin, 'hospital'),
   'audit verify': admin => startVerification(admin, sealer, {}),
   'audit check-file': admin =>
     checkFile(admin, ['id\r\n1\r\n'], { fhirBaseUrl: 'http://localhost:8080/fhir' }),

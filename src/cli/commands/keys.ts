@@ -12,23 +12,6 @@ import {
 } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 
-const keysRotate: Command = {
-  usage: `
-Usage: ${HOW} keys rotate
-
-Publishes a new key at once. The key signs tokens a few seconds later, when every server has fetched it. The old key stays
-published until the last token that it signed has expired. The auth server also rotates keys by age
-(smart.server.key-max-age-days).`,
-  async run(_args, io) {
-    const { rotateKeys } = await import('../../auth/index.ts')
-    const { signs_from } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
-      rotateKeys(admin, openSealer()),
-    )
-    io.stdout.write(`New tokens are signed with a new key from ${signs_from}\n`)
-    return 0
-  },
-}
-
 const keysWithdraw: Command = {
   usage: `
 Usage: ${HOW} keys withdraw (--kid <kid> | --all)
@@ -68,4 +51,4 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   return 0
 }
 
-export const commands = { 'keys rotate': keysRotate, 'keys withdraw': keysWithdraw }
+export const commands = { 'keys withdraw': keysWithdraw }

@@ -4,31 +4,30 @@ import { type Command, getSubject } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 import { noteNoAdministrator } from './account.ts'
 
-/** The commands of operations on one app or user, which the table of operations describes. */
+/** The commands of operations, which the tables of operations describe. */
 export const commands = Object.fromEntries(
   OPERATION_COMMANDS.map(operation => [operation.name, defineOperation(operation)]),
 )
 
 export function defineOperation({
   name,
-  noun,
   option,
   help = '',
-  done,
+  act,
   perform,
 }: (typeof OPERATION_COMMANDS)[number]): Command {
-  const [, verb] = name.split(' ')
+  const subject = option === undefined ? '' : ` --${option} <${option === 'username' ? 'name' : option}>`
   return {
     usage: `
-Usage: ${HOW} ${name} --${option} <${option === 'username' ? 'name' : option}>
+Usage: ${HOW} ${name}${subject}
 ${help}`,
-    positionals: { min: 0, max: 1 },
+    ...(option !== undefined && { positionals: { min: 0, max: 1 } }),
     async run(args, io) {
-      const subject = getSubject(args, option)
-      const changed = await performCommand(io, `Cannot ${verb} ${noun}`, (admin, openSealer) =>
-        perform(admin, subject, openSealer),
+      const named = option === undefined ? '' : getSubject(args, option)
+      const { changed, text } = await performCommand(io, `Cannot ${act}`, (admin, openSealer) =>
+        perform(admin, named, openSealer),
       )
-      io.stdout.write(`${done} ${noun} ${subject}\n`)
+      io.stdout.write(`${text}\n`)
       if (isRecord(changed) && changed.admin === true) await noteNoAdministrator(io)
       return 0
     },

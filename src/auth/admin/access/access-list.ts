@@ -7,9 +7,9 @@ import type { Admin, AdminFailure, AdminOperation } from '../base/action.ts'
 import { findWantedAccounts, findWantedApps } from '../base/find-named.ts'
 import type { SubjectColumns } from '../subject/columns.ts'
 import { defineList, type Wanted } from '../subject/list.ts'
-import type { Subject } from '../subject/operations.ts'
 import { findPatientNames, type PatientNames, renderPatient } from '../subject/page/find-patients.ts'
 import { renderLink } from '../subject/page/shell.ts'
+import type { Subject } from '../subject/subject.ts'
 import {
   findGrant,
   type GrantDescription,
@@ -196,11 +196,14 @@ export const SERVICES = defineList<GivenAccess, Pick<typeof FILTERS, 'client_id'
 const Id = Type.Object({ id: Type.String() }, CLOSED)
 
 /** A grant, and its patient in words if the administrator may read them. */
-type ShownGrant = GrantDescription & { readonly patientName: string | undefined }
+interface ShownGrant extends GrantDescription {
+  readonly patientName?: string | undefined
+}
 
 /** The access that an app has on behalf of a user. */
-export const GRANT: Subject<ShownGrant, string, { readonly id: string }> = {
+export const GRANT: Subject<ShownGrant, string, { readonly id: string }, GivenAccess> = {
   name: 'grant',
+  lists: [SERVICES, GRANTS],
   operations: {
     revoke: {
       signIn: 'never asks',
@@ -224,13 +227,12 @@ The app loses this access. FHIR servers refuse its tokens within 5 seconds. The 
     },
   },
   toTarget: id => id,
+  find: ({ admin }, id) => findGrant(admin, id),
   api: { path: '/grants/:id', result: Id, describe: changed => changed },
   pages: {
     section: 'access',
     path: '/grants/:id',
-    async find(request) {
-      const grant = await findGrant(request.admin, request.params.id ?? '')
-      if (isFailure(grant)) return grant
+    async prepare(request, grant) {
       const { patientId } = grant
       const ids = patientId === undefined ? [] : [patientId]
       const person = (await findPatientNames(request, 'administration-names', ids)).get(patientId ?? '')
@@ -244,8 +246,9 @@ The app loses this access. FHIR servers refuse its tokens within 5 seconds. The 
       ['Patient', describeAccessPatient(grant)],
       ['Last used', renderDateTime(grant.lastUsedAt)],
     ],
-    show: ({ form }, _, { row: { clientId } }) =>
-      formatList(form.get('list'), 'revoked') ?? `/apps/${encodeURIComponent(clientId)}?done=revoked`,
+    show: ({ form }, _, { row }) =>
+      formatList(form.get('list'), 'revoked') ??
+      `/apps/${encodeURIComponent(row?.clientId ?? '')}?done=revoked`,
     forms: {
       revoke: {
         render: ({ form }) => html`${renderHidden({ list: form.get('list') })}`,

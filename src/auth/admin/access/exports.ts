@@ -5,21 +5,12 @@ import { html } from '../../../web/ui/index.ts'
 import { type BulkExport, EXPORT_STATES, listExports, removeExport } from '../../oauth/exports.ts'
 import { describeExportLevel, renderExportState, renderExportTypes } from '../../pages/parts/exports.ts'
 import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
-import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { findWantedApps } from '../base/find-named.ts'
+import { defineArea } from '../subject/area.ts'
 import { describeColumns, listDetails, toJson } from '../subject/columns.ts'
-import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList } from '../subject/list.ts'
-import { defineListRoutes } from '../subject/list-page.ts'
-import { defineOperationEndpoints, defineOperationRoutes, type Subject } from '../subject/operations.ts'
-import type { AdminRoute } from '../subject/page/route.ts'
-import {
-  renderActionLinks,
-  renderAdminPage,
-  renderAuditLinks,
-  renderFacts,
-  renderLink,
-} from '../subject/page/shell.ts'
+import { renderLink } from '../subject/page/shell.ts'
+import type { Subject } from '../subject/subject.ts'
 
 const FILTERS = {
   client_id: {
@@ -148,8 +139,9 @@ async function findExport(admin: Admin, id: string): Promise<BulkExport | AdminF
 }
 
 /** A bulk export, which an administrator can end. */
-export const EXPORT: Subject<BulkExport, string, { readonly id: string }> = {
+const EXPORT: Subject<BulkExport, string, { readonly id: string }> = {
   name: 'bulk-export',
+  lists: [EXPORTS],
   operations: {
     end: {
       signIn: 'never asks',
@@ -174,16 +166,25 @@ Ends a bulk export. Its files cannot be downloaded any more, and downloads stop 
     },
   },
   toTarget: id => id,
+  find: ({ admin }, id) => findExport(admin, id),
   api: {
     path: '/exports/:id',
+    one: {
+      title: 'One bulk export that has neither ended nor expired',
+      result: describeColumns(EXPORTS.columns),
+      describe: found => toJson(EXPORTS.columns, found),
+    },
     result: Type.Object({ id: Type.String() }, CLOSED),
     describe: changed => changed,
   },
   pages: {
     section: 'access',
     path: '/exports/:id',
-    find: ({ admin, params: { id = '' } }) => findExport(admin, id),
-    getBack: (_, { id }) => `/exports/${id}`,
+    details: {
+      columns: EXPORTS.columns,
+      title: ({ clientName }) => `Export of ${clientName}`,
+      listRecords: ({ clientId }) => [['Records of this app', { app: clientId }]],
+    },
     listFacts: async (request, row) =>
       listDetails(EXPORTS.columns, row, request).map(([name, value]) => [name, html`${value}`]),
     show: () => '/exports?done=ended',
@@ -191,43 +192,4 @@ Ends a bulk export. Its files cannot be downloaded any more, and downloads stop 
   command: { noun: 'export', option: 'id' },
 }
 
-export const exportRoutes: readonly AdminRoute[] = [
-  ...defineListRoutes(EXPORTS),
-  {
-    method: 'GET',
-    path: '/exports/:id',
-    async handle(request) {
-      const { admin, params } = request
-      const found = await findExport(admin, params.id ?? '')
-      if (isFailure(found)) return found
-      return renderAdminPage(
-        request,
-        {
-          section: 'access',
-          title: `Export of ${found.clientName}`,
-          actions: renderActionLinks(request, `/exports/${found.id}`, found, EXPORT.operations),
-        },
-        renderFacts([
-          ...listDetails(EXPORTS.columns, found, request),
-          ['Audit', renderAuditLinks(['Records of this app', { app: found.clientId }])],
-        ]),
-      )
-    },
-  },
-  ...defineOperationRoutes(EXPORT),
-]
-
-export const exportEndpoints: readonly AdminEndpoint[] = [
-  ...defineListEndpoint(EXPORTS),
-  defineEndpoint({
-    method: 'GET',
-    path: '/exports/:id',
-    title: 'One bulk export that has neither ended nor expired',
-    result: describeColumns(EXPORTS.columns),
-    async handle({ admin, params: { id = '' } }) {
-      const found = await findExport(admin, id)
-      return isFailure(found) ? found : toJson(EXPORTS.columns, found)
-    },
-  }),
-  ...defineOperationEndpoints(EXPORT),
-]
+export const EXPORT_AREA = defineArea(EXPORT)

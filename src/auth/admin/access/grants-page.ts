@@ -15,6 +15,7 @@ import { opensRecords } from '../../base/user.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { type AdminFailure, failAdmin, recordAction } from '../base/action.ts'
 import { findAccountIds, findApps } from '../base/find-named.ts'
+import { defineArea } from '../subject/area.ts'
 import { readCells, readCsv } from '../subject/columns.ts'
 import { readUrlFilters, sendWrongFilters } from '../subject/list-page.ts'
 import { findChoices, renderInput } from '../subject/page/filters.ts'
@@ -28,7 +29,7 @@ import {
   renderMeantPatients,
 } from '../subject/page/find-patients.ts'
 import { count, renderNextPage } from '../subject/page/list.ts'
-import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
+import type { AdminRequest } from '../subject/page/route.ts'
 import {
   type Cells,
   type Columns,
@@ -39,7 +40,7 @@ import {
   renderDangerLink,
   renderLink,
 } from '../subject/page/shell.ts'
-import { ACCESS_COLUMNS, ANY_PATIENT, EXPORT_ACCESS, GRANTS, renderScopes } from './access-list.ts'
+import { ACCESS_COLUMNS, ANY_PATIENT, EXPORT_ACCESS, GRANT, GRANTS, renderScopes } from './access-list.ts'
 import {
   countAccess,
   type GrantDescription,
@@ -48,17 +49,20 @@ import {
   listServices,
   type ServiceDescription,
 } from './grants.ts'
-import { findLastUses } from './last-uses.ts'
+import { findLastUse } from './last-use.ts'
 
 export const REVOKED = 'The access is revoked.'
 
 const PAGE = { section: 'access', title: 'Access now' } as const
 
 /** `/admin/access`: who has access now. */
-export const grantRoutes: readonly AdminRoute[] = [
-  { method: 'GET', path: '/access', handle: renderAccess },
-  { method: 'GET', path: '/access/export.csv', handle: sendExport },
-]
+export const ACCESS_AREA = defineArea(GRANT, {
+  routes: [
+    { method: 'GET', path: '/access', handle: renderAccess },
+    { method: 'GET', path: '/access/export.csv', handle: sendExport },
+  ],
+  operations: [EXPORT_ACCESS],
+})
 
 interface AccessView {
   readonly fields: Readonly<Record<'user' | 'app' | 'patient', string>>
@@ -150,21 +154,19 @@ async function renderServices(
   services: readonly ServiceDescription[],
 ): Promise<Html | undefined> {
   if (services.length === 0) return undefined
-  const uses = await findLastUses(
-    request.admin,
-    services.map(({ clientId }) => clientId),
+  const rows = await Promise.all(
+    services.map(async ({ clientId, clientName, scope }) => {
+      const path = `/apps/${encodeURIComponent(clientId)}`
+      const lastUse = await findLastUse(request.admin, clientId)
+      return [
+        renderLink(path, clientName),
+        summarizeScopes(scope),
+        renderScopes(scope),
+        lastUse === undefined ? 'Never' : renderDateTime(lastUse),
+        renderDangerLink(`${path}/disable`, html`Disable<span class="sr"> ${clientName}</span>`),
+      ]
+    }),
   )
-  const rows = services.map(({ clientId, clientName, scope }) => {
-    const path = `/apps/${encodeURIComponent(clientId)}`
-    const lastUse = uses.get(clientId)
-    return [
-      renderLink(path, clientName),
-      summarizeScopes(scope),
-      renderScopes(scope),
-      lastUse === undefined ? 'Never' : renderDateTime(lastUse),
-      renderDangerLink(`${path}/disable`, html`Disable<span class="sr"> ${clientName}</span>`),
-    ]
-  })
   const columns = ['App', 'What it may do', 'Scopes', 'Last used']
   return html`<h2 class="section__title subhead">Without a user</h2>
 <p class="small">Backend services and programs of this server. They have access until they are disabled.</p>

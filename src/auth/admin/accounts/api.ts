@@ -2,21 +2,20 @@ import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime } from '../../../endpoint/index.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
-import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
-import { type AdminCall, type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
+import { type Area, defineArea } from '../subject/area.ts'
 import { describeColumns, toJson } from '../subject/columns.ts'
-import { defineListEndpoint } from '../subject/endpoint.ts'
-import { defineOperationEndpoints, type Subject } from '../subject/operations.ts'
+import type { Caller, Subject } from '../subject/subject.ts'
 import { NewLink, Password, WithLink } from './change-sign-in.ts'
 import { addUser, changeUser } from './change-user.ts'
 import { findUnknown, listFhirUsers } from './fhir-users.ts'
-import type { ChangedUser, ShownUser } from './perform-on-user.ts'
+import { type ChangedUser, findShown, type ShownUser } from './perform-on-user.ts'
 import { describeSharing } from './shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from './sign-ins.ts'
 import { describeMembers, readMembers, type UserKind } from './user-fields.ts'
 import { listColumns, USER_LISTS } from './user-list.ts'
-import { getUserOperation, USER_OPERATIONS } from './user-operations.ts'
-import { findUser, type UserDescription, type UserTarget } from './users.ts'
+import { USER_OPERATIONS } from './user-operations.ts'
+import type { UserDescription, UserTarget } from './users.ts'
 
 /** Only in responses about one user. */
 const ABOUT_ONE = {
@@ -38,99 +37,15 @@ const KINDS = {
   account: { path: '/accounts', name: 'account of a patient or of related persons' },
 } as const
 
-export const userEndpoints = [...defineUserEndpoints('clinician'), ...defineUserEndpoints('account')]
-
-function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
-  const { path, name } = KINDS[kind]
-  const columns = listColumns(kind)
-  const User = Type.Object({ ...describeColumns(columns).properties, ...ABOUT_ONE }, CLOSED)
-  /** With a question to the FHIR server. */
-  const describeOne = async (
-    { context, admin }: Pick<AdminCall, 'context' | 'admin'>,
-    user: UserDescription | AdminFailure,
-  ) => {
-    if (isFailure(user)) return user
-    const unknown = await findUnknown(context, admin, listFhirUsers(user))
-    const warnings = await describeSharing(context, user)
-    return {
-      ...toJson(columns, user),
-      ...(unknown && { unknown_fhir_users: unknown }),
-      ...(warnings.length > 0 && { warnings }),
-    }
+/** A user for programs, with a question to the FHIR server. */
+async function describeOne(kind: UserKind, { context, admin }: Caller, user: UserDescription) {
+  const unknown = await findUnknown(context, admin, listFhirUsers(user))
+  const warnings = await describeSharing(context, user)
+  return {
+    ...toJson(listColumns(kind), user),
+    ...(unknown && { unknown_fhir_users: unknown }),
+    ...(warnings.length > 0 && { warnings }),
   }
-  const find = async (admin: Admin, id = '') =>
-    (await findUser(admin, { id, kind })) ?? failAdmin('user-unknown', { kind, name: id })
-  const own = `${path}/:id` as const
-  return [
-    ...defineListEndpoint(USER_LISTS[kind]),
-    defineEndpoint({
-      method: 'POST',
-      path,
-      title: `Add a${kind === 'account' ? 'n' : ''} ${name}`,
-      description:
-        'If the body has neither a password nor a link, the user signs in with an identity provider.',
-      body: Type.Object(
-        { ...describeMembers(kind, 'add'), password: Password, activation_link: WithLink },
-        CLOSED,
-      ),
-      status: 201,
-      operation: getUserOperation(kind, 'add'),
-      result: Type.Object({ ...User.properties, activation_link: Type.Optional(NewLink) }, CLOSED),
-      async handle({ admin, context, body }) {
-        const { username = '', displayName = '', fhirUser = '', ...others } = readMembers(body)
-        const { password, activation_link: withLink } = body
-        const user = { ...others, kind, username, displayName, fhirUser, password, withLink }
-        const added = await addUser(admin, user)
-        const described = await describeOne({ context, admin }, added)
-        return isFailure(added) || isFailure(described) ? described : { ...described, ...describeLink(added) }
-      },
-    }),
-    defineEndpoint({
-      method: 'GET',
-      path: own,
-      title: `One ${name}`,
-      result: User,
-      handle: async ({ admin, context, params: { id } }) =>
-        describeOne({ context, admin }, await find(admin, id)),
-    }),
-    defineEndpoint({
-      method: 'GET',
-      path: `${own}/sign-ins`,
-      title: 'Browsers in which the user is signed in, most recently used first',
-      result: Type.Object({ items: Type.Array(describeColumns(SIGN_IN_COLUMNS)) }, CLOSED),
-      async handle({ admin, params: { id } }) {
-        const user = await find(admin, id)
-        if (isFailure(user)) return user
-        return { items: (await findSignIns(admin, user.id)).map(signIn => toJson(SIGN_IN_COLUMNS, signIn)) }
-      },
-    }),
-    defineEndpoint({
-      method: 'PATCH',
-      path: own,
-      title: `Change a${kind === 'account' ? 'n' : ''} ${name}`,
-      description:
-        'Absent members keep their values. Disabling a user ends all sign-ins and the access of apps.',
-      body: Type.Object(describeMembers(kind, 'set'), CLOSED),
-      operation: getUserOperation(kind, 'set'),
-      result: User,
-      handle: async ({ admin, context, params: { id = '' }, body }) =>
-        describeOne({ context, admin }, await changeUser(admin, { id, kind }, readMembers(body))),
-    }),
-    ...defineOperationEndpoints({
-      name: kind,
-      operations: USER_OPERATIONS,
-      toTarget: id => ({ id, kind }),
-      api: {
-        path: own,
-        result: User,
-        describe(changed) {
-          const { password, activationLink } = changed
-          if (activationLink) return describeLink(changed)
-          return password === undefined ? toJson(columns, changed) : { password }
-        },
-      },
-    } satisfies Subject<ShownUser, UserTarget, ChangedUser>),
-  ]
 }
 
 function describeLink({ activationLink }: ChangedUser) {
@@ -138,3 +53,97 @@ function describeLink({ activationLink }: ChangedUser) {
   const { url, expiresAt } = activationLink
   return { activation_link: { url, expires_at: formatTime(expiresAt) } }
 }
+
+function defineUsers(kind: UserKind): Subject<ShownUser, UserTarget, ChangedUser, UserDescription> {
+  const { path, name } = KINDS[kind]
+  const article = kind === 'account' ? 'an' : 'a'
+  const User = Type.Object({ ...describeColumns(listColumns(kind)).properties, ...ABOUT_ONE }, CLOSED)
+  return {
+    name: kind,
+    lists: [USER_LISTS[kind]],
+    operations: {
+      ...USER_OPERATIONS,
+      add: {
+        ...USER_OPERATIONS.add,
+        isOnAll: true,
+        api: {
+          title: `Add ${article} ${name}`,
+          description:
+            'If the body has neither a password nor a link, the user signs in with an identity provider.',
+          path: '',
+          input: Type.Object(
+            { ...describeMembers(kind, 'add'), password: Password, activation_link: WithLink },
+            CLOSED,
+          ),
+          status: 201,
+          result: Type.Object({ ...User.properties, activation_link: Type.Optional(NewLink) }, CLOSED),
+        },
+        perform(admin, _, { password, activation_link: withLink, ...members }: SecretMembers) {
+          const { username = '', displayName = '', fhirUser = '', ...others } = readMembers(members)
+          return addUser(admin, { ...others, kind, username, displayName, fhirUser, password, withLink })
+        },
+      },
+      set: {
+        ...USER_OPERATIONS.set,
+        api: {
+          title: `Change ${article} ${name}`,
+          description:
+            'Absent members keep their values. Disabling a user ends all sign-ins and the access of apps.',
+          method: 'PATCH',
+          path: '',
+          input: Type.Object(describeMembers(kind, 'set'), CLOSED),
+        },
+        perform: (admin, target, members) => changeUser(admin, target, readMembers({ ...members })),
+      },
+    },
+    toTarget: id => ({ id, kind }),
+    find: ({ admin }, id) => findShown(admin, { id, kind }),
+    api: {
+      path: `${path}/:id`,
+      one: {
+        title: `One ${name}`,
+        result: User,
+        describe: (user, caller) => describeOne(kind, caller, user),
+      },
+      result: User,
+      async describe(changed, caller, verb) {
+        if (verb === 'add') return { ...(await describeOne(kind, caller, changed)), ...describeLink(changed) }
+        if (verb === 'set') return describeOne(kind, caller, changed)
+        const { password, activationLink } = changed
+        if (activationLink) return describeLink(changed)
+        return password === undefined ? toJson(listColumns(kind), changed) : { password }
+      },
+    },
+    command: {
+      noun: kind,
+      option: 'username',
+      // `clinician …` also finds the accounts of patients, as in the first release.
+      toTarget: username => (kind === 'account' ? { username, kind } : { username }),
+    },
+  }
+}
+
+interface SecretMembers {
+  readonly password?: string
+  readonly activation_link?: boolean
+}
+
+/** The users of one kind, for programs and commands. */
+function defineUserArea(kind: UserKind): Area {
+  const subject = defineUsers(kind)
+  const signIns = defineEndpoint({
+    method: 'GET',
+    path: `${KINDS[kind].path}/:id/sign-ins`,
+    title: 'Browsers in which the user is signed in, most recently used first',
+    result: Type.Object({ items: Type.Array(describeColumns(SIGN_IN_COLUMNS)) }, CLOSED),
+    async handle({ admin, params: { id = '' } }) {
+      const user = await findShown(admin, { id, kind })
+      if (isFailure(user)) return user
+      return { items: (await findSignIns(admin, user.id)).map(signIn => toJson(SIGN_IN_COLUMNS, signIn)) }
+    },
+  })
+  return defineArea(subject, { endpoints: [signIns] })
+}
+
+export const CLINICIAN_AREA = defineUserArea('clinician')
+export const ACCOUNT_AREA = defineUserArea('account')

@@ -14,11 +14,12 @@ import {
   type Properties,
   perform,
 } from '../base/action.ts'
-import type { RowOperations } from '../subject/operations.ts'
+import type { RowOperations } from '../subject/subject.ts'
 import type { UserKind } from './user-fields.ts'
 import {
   describe,
   findRow,
+  findUser,
   isAdministrator,
   type UserDescription,
   type UserRow,
@@ -32,6 +33,15 @@ export interface ShownUser extends UserDescription {
   readonly hasPasswords: boolean
   /** The one that an operation ends. */
   readonly signIn?: SignIn | undefined
+}
+
+/** A user, for whoever asks. */
+export async function findShown(admin: Admin, target: UserTarget): Promise<ShownUser | AdminFailure> {
+  const user = await findUser(admin, target)
+  if (!user) return failUnknown(target)
+  const { actor, rules } = admin
+  const isSelf = actor.kind === 'clinician' && actor.id === user.id
+  return { ...user, isSelf, hasPasswords: rules.passwords }
 }
 
 /** A user, and a new password or link if the operation made one. Only its hash is stored, so show it now. */

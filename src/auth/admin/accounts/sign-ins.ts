@@ -4,12 +4,12 @@ import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { cutPage, formatPosition, parsePosition, readAfter, type Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
-import { type Admin, AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
+import { type Admin, type AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
 import { findWantedAccounts } from '../base/find-named.ts'
+import { defineArea } from '../subject/area.ts'
 import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
-import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList } from '../subject/list.ts'
+import type { Subject } from '../subject/subject.ts'
 import { endSignIn } from './change-sign-in.ts'
 import { getUserOperation } from './user-operations.ts'
 import type { UserDescription } from './users.ts'
@@ -52,6 +52,8 @@ function readLogins(
     .limit(READ_AT_ONCE)
     .execute()
 }
+
+const END_SIGN_IN = getUserOperation('clinician', 'end-sign-in')
 
 /** Ends a sign-in of anybody. */
 export async function endSignInById(admin: Admin, id: string): Promise<UserDescription | AdminFailure> {
@@ -127,18 +129,37 @@ export const SIGN_INS = defineList<UserSignIn, typeof FILTERS>({
   },
 })
 
-export const signInEndpoints = [
-  ...defineListEndpoint(SIGN_INS),
-  defineEndpoint({
-    method: 'DELETE',
-    path: '/sign-ins/:id',
-    title: 'End a sign-in',
-    description: 'Apps that were launched in it lose their access, except with `offline_access`.',
-    operation: getUserOperation('clinician', 'end-sign-in'),
-    result: Type.Object({ id: Type.String() }, CLOSED),
-    async handle({ admin, params: { id = '' } }) {
-      const user = await endSignInById(admin, id)
-      return user instanceof AdminFailure ? user : { id }
+const SIGN_IN: Subject<never, string, { readonly id: string; readonly username: string }, UserSignIn> = {
+  name: 'sign-in',
+  lists: [SIGN_INS],
+  operations: {
+    end: {
+      signIn: END_SIGN_IN.signIn,
+      operation: END_SIGN_IN,
+      api: {
+        method: 'DELETE',
+        path: '',
+        title: 'End a sign-in',
+        description: 'Apps that were launched in it lose their access, except with `offline_access`.',
+      },
+      command: {
+        done: ({ username }) => `Ended the sign-in of ${username}`,
+        help: `
+The user is signed out in this browser. Apps that were launched in it lose their access, except with offline_access.`,
+      },
+      async perform(admin, id) {
+        const user = await endSignInById(admin, id)
+        return isFailure(user) ? user : { id, username: user.username }
+      },
     },
-  }),
-]
+  },
+  toTarget: id => id,
+  api: {
+    path: '/sign-ins/:id',
+    result: Type.Object({ id: Type.String() }, CLOSED),
+    describe: ({ id }) => ({ id }),
+  },
+  command: { noun: 'sign-in', option: 'id' },
+}
+
+export const SIGN_IN_AREA = defineArea(SIGN_IN)

@@ -5,7 +5,7 @@ import type { JsonSchema } from '../../../endpoint/index.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { toWords } from '../base/describe-change.ts'
-import { userEndpoints } from './api.ts'
+import { ACCOUNT_AREA, CLINICIAN_AREA } from './api.ts'
 import { listPlainFields, TEXTS, USER_FIELDS, type UserKind } from './user-fields.ts'
 import { USER_COLUMNS } from './user-list.ts'
 
@@ -16,7 +16,8 @@ describe('every property of an account', () => {
 
   it('is a member of the API of its kind, and of no other (ADMIN-5)', () => {
     const listMembers = (path: string, method: string) => {
-      const { body } = userEndpoints.find(one => one.path === path && one.method === method) ?? {}
+      const endpoints = [CLINICIAN_AREA, ACCOUNT_AREA].flatMap(area => area.endpoints ?? [])
+      const { body } = endpoints.find(one => one.path === path && one.method === method) ?? {}
       const { properties = {} }: JsonSchema = body ?? {}
       return Object.keys(properties)
     }

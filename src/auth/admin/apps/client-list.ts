@@ -5,7 +5,7 @@ import { isConfigured } from '../../oauth/clients/client.ts'
 import { PLAIN_FIELDS, TEXT_FIELDS } from '../../oauth/clients/fields.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
-import { findLastUses } from '../access/last-uses.ts'
+import { findLastUse } from '../access/last-use.ts'
 import type { Admin } from '../base/action.ts'
 import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
@@ -27,18 +27,10 @@ export interface ListedClient extends ClientRow {
   readonly lastUse: number | undefined
 }
 
-/** Clients with their last use. */
-export async function findListed(
-  admin: Pick<Admin, 'store'>,
-  clients: readonly ClientRow[],
-): Promise<readonly ListedClient[]> {
-  const ids = clients.map(({ client_id }) => client_id)
-  const uses = await findLastUses(admin, ids)
-  return clients.map(client => ({
-    ...client,
-    metadata: describeClient(client),
-    lastUse: uses.get(client.client_id),
-  }))
+/** With its last use. */
+export async function findListed(admin: Pick<Admin, 'store'>, client: ClientRow): Promise<ListedClient> {
+  const lastUse = await findLastUse(admin, client.client_id)
+  return { ...client, metadata: describeClient(client), lastUse }
 }
 
 const SHOWN = {
@@ -198,7 +190,7 @@ export const CLIENTS = defineList<ListedClient, typeof CLIENT_FILTERS>({
   },
   async read(admin, wanted) {
     const { items, next } = await listClients(admin, wanted)
-    return { items: await findListed(admin, items), next }
+    return { items: await Promise.all(items.map(client => findListed(admin, client))), next }
   },
   count: countClients,
   api: { path: '/clients', title: 'Clients, by id' },

@@ -35,7 +35,7 @@ import {
   perform,
 } from '../base/action.ts'
 import { defineFlag, type Filters, listConditions, type Wanted } from '../subject/list.ts'
-import type { RowOperations } from '../subject/operations.ts'
+import type { RowOperations } from '../subject/subject.ts'
 
 export type ClientRow = Selectable<Schema['client']>
 

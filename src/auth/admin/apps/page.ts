@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
-import { type Client, isConfigured } from '../../oauth/clients/client.ts'
+import { type Client, toClient } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
 import {
   type AppFormOptions,
@@ -14,34 +14,17 @@ import {
   renderAppForm,
   renderFaultAlert,
 } from '../../pages/parts/app-form/form.ts'
-import { isProgramScope } from '../../words/program-scopes.ts'
-import { REVOKED, renderGrants } from '../access/grants-page.ts'
-import { listDetails } from '../subject/columns.ts'
-import { defineListRoutes } from '../subject/list-page.ts'
-import { defineOperationRoutes } from '../subject/operations.ts'
+import { failAdmin } from '../base/action.ts'
+import { defineArea } from '../subject/area.ts'
+import { findRow } from '../subject/details.ts'
 import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
-import {
-  readDone,
-  renderActionLinks,
-  renderAdminPage,
-  renderAuditLinks,
-  renderFacts,
-} from '../subject/page/shell.ts'
-import { buildAppPath, CLIENT_COLUMNS, CLIENTS, DONE, findListed, SECTION } from './client-list.ts'
-import {
-  addClient,
-  CLIENT_OPERATIONS,
-  type ClientRow,
-  changeClient,
-  failProperty,
-  findClientRow,
-  nameOperation,
-} from './clients.ts'
-import { APPS, failUnknown, findApp, showChanged } from './subject.ts'
+import { renderAdminPage } from '../subject/page/shell.ts'
+import { buildAppPath, SECTION } from './client-list.ts'
+import { addClient, changeClient, failProperty, nameOperation } from './clients.ts'
+import { APPS, showChanged } from './subject.ts'
 
-/** `/admin/apps`: registered apps. */
-export const appRoutes: readonly AdminRoute[] = [
-  ...defineListRoutes(CLIENTS),
+/** The forms of an app. */
+const formRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/apps/new',
@@ -66,20 +49,13 @@ export const appRoutes: readonly AdminRoute[] = [
   },
   {
     method: 'GET',
-    path: '/apps/:id',
-    async handle(request) {
-      const row = await findClientRow(request.admin, request.params.id ?? '')
-      const client = await findApp(request)
-      return isFailure(row) || !client ? failUnknown() : renderAppPage(request, client, row)
-    },
-  },
-  {
-    method: 'GET',
     path: '/apps/:id/edit',
     operation: nameOperation('set'),
     async handle(request) {
-      const client = await findApp(request)
-      return client ? renderFormPage(request, { form: fillAppForm(client), client }) : failUnknown()
+      const row = await findRow(APPS, request)
+      if (isFailure(row)) return row
+      const client = toClient(row)
+      return renderFormPage(request, { form: fillAppForm(client), client })
     },
   },
   {
@@ -88,16 +64,16 @@ export const appRoutes: readonly AdminRoute[] = [
     operation: nameOperation('set'),
     async handle(request) {
       const { admin, form } = request
-      const client = await findApp(request)
-      if (!client || isConfigured(request.context.settings, client)) return failUnknown()
+      const row = await findRow(APPS, request)
+      if (isFailure(row)) return row
+      if (row.isConfigured) return failAdmin('client-not-shown')
       const read = readAppForm(form, { isAdministrator: true })
-      const changed = isFailure(read) ? failProperty(read) : await changeClient(admin, client.id, read)
+      const changed = isFailure(read) ? failProperty(read) : await changeClient(admin, row.client_id, read)
       return isFailure(changed) && changed.fault
-        ? sendFaults(request, changed.fault, client)
+        ? sendFaults(request, changed.fault, toClient(row))
         : showChanged(request, changed, 'saved')
     },
   },
-  ...defineOperationRoutes(APPS),
 ]
 
 function sendFaults(request: AdminRequest, fault: ClientFault, client?: Client): FastifyReply {
@@ -125,38 +101,4 @@ ${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdminis
   )
 }
 
-async function renderAppPage(request: AdminRequest, client: Client, row: ClientRow): Promise<Html> {
-  const { admin, context } = request
-  const listed = await findListed(admin, [row])
-  const isFixed = isConfigured(context.settings, client)
-  return renderAdminPage(
-    request,
-    {
-      section: SECTION,
-      title: client.name,
-      lead: client.description,
-      actions: renderActionLinks(
-        request,
-        buildAppPath(client.id),
-        { ...row, isConfigured: isFixed },
-        CLIENT_OPERATIONS,
-      ),
-      done: readDone(request, { ...DONE, revoked: REVOKED }),
-    },
-    html`${renderFacts([
-      ...listed.flatMap(one => listDetails(CLIENT_COLUMNS, one, request)),
-      [
-        'Audit',
-        renderAuditLinks(
-          ['Records of this app', { app: client.id }],
-          ['Changes to this app', { target: `app/${client.id}` }],
-        ),
-      ],
-    ])}
-${
-  !isProgramScope(client.scope) &&
-  html`<h2 class="section__title subhead">Users who gave access</h2>
-${await renderGrants(request, { clientIds: [client.id] }, buildAppPath(client.id))}`
-}`,
-  )
-}
+export const APP_AREA = defineArea(APPS, { routes: formRoutes })

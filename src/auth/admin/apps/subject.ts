@@ -2,18 +2,25 @@ import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED } from '../../../endpoint/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
-import {
-  findRegisteredClient,
-  isConfigured,
-  type Client as RegisteredClient,
-} from '../../oauth/clients/client.ts'
-import { describeEnding } from '../access/grants-page.ts'
+import { isConfigured } from '../../oauth/clients/client.ts'
+import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
+import { describeEnding, REVOKED, renderGrants } from '../access/grants-page.ts'
 import { type AdminFailure, failAdmin } from '../base/action.ts'
-import { describeColumns } from '../subject/columns.ts'
-import type { Subject } from '../subject/operations.ts'
+import { describeColumns, toJson } from '../subject/columns.ts'
 import type { AdminRequest } from '../subject/page/route.ts'
 import { renderSecret } from '../subject/page/shell.ts'
-import { buildAppPath, CLIENT_COLUMNS, SECTION } from './client-list.ts'
+import type { Subject } from '../subject/subject.ts'
+import {
+  buildAppPath,
+  CLIENT_COLUMNS,
+  CLIENTS,
+  DONE,
+  findListed,
+  type ListedClient,
+  SECTION,
+} from './client-list.ts'
+import { changeByMetadata, Metadata, NewClient, registerByMetadata } from './client-metadata.ts'
 import {
   type ChangedClient,
   CLIENT_OPERATIONS,
@@ -22,8 +29,8 @@ import {
   type ShownClient,
 } from './clients.ts'
 
-export const Client = describeColumns(CLIENT_COLUMNS)
-export const ClientWithSecret = Type.Object(
+const Client = describeColumns(CLIENT_COLUMNS)
+const ClientWithSecret = Type.Object(
   {
     ...Client.properties,
     client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
@@ -37,18 +44,93 @@ export const ClientWithSecret = Type.Object(
   CLOSED,
 )
 
-export function describeChanged(changed: ChangedClient | AdminFailure) {
-  if (isFailure(changed)) return changed
-  const { client, secret } = changed
-  return { ...describeClient(client), ...(secret !== undefined && { client_secret: secret }) }
-}
-
-export function findApp({ admin, params }: AdminRequest): Promise<RegisteredClient | undefined> {
-  return findRegisteredClient(admin.store.db, params.id ?? '')
-}
-
-export function failUnknown(): AdminFailure {
-  return failAdmin('client-not-shown')
+/** Registered apps. */
+export const APPS: Subject<ListedClient & ShownClient, string, ChangedClient, ListedClient> = {
+  name: 'client',
+  lists: [CLIENTS],
+  operations: {
+    ...CLIENT_OPERATIONS,
+    add: {
+      ...CLIENT_OPERATIONS.add,
+      isOnAll: true,
+      api: {
+        title: 'Register a client',
+        description: 'Without `token_endpoint_auth_method` the client gets a secret. It is approved.',
+        path: '',
+        input: NewClient,
+        status: 201,
+      },
+      perform: (admin, _, metadata) => registerByMetadata(admin, metadata),
+    },
+    set: {
+      ...CLIENT_OPERATIONS.set,
+      api: {
+        title: 'Change a client',
+        description:
+          'Absent members keep their values. A new scope revokes the access that users gave the client.',
+        method: 'PATCH',
+        path: '',
+        input: Metadata,
+      },
+      perform: changeByMetadata,
+    },
+    remove: { ...CLIENT_OPERATIONS.remove, api: { ...CLIENT_OPERATIONS.remove.api, result: Client } },
+  },
+  toTarget: id => id,
+  async find({ admin, context }, id) {
+    const row = await findClientRow(admin, id)
+    if (isFailure(row)) return row
+    const listed = await findListed(admin, row)
+    return { ...listed, isConfigured: isConfigured(context.settings, { id }) }
+  },
+  api: {
+    path: '/clients/:client_id',
+    one: {
+      title: 'One client, with its last use',
+      result: Client,
+      describe: client => toJson(CLIENT_COLUMNS, client),
+    },
+    result: ClientWithSecret,
+    // A registration or a change has the same notes as on pages and on the command line.
+    describe({ client, secret }, { context }, verb) {
+      const isStated = verb === 'add' || verb === 'set'
+      const warnings = isStated ? listScopeNotes(client.scope, context.settings.fhir.searchPermission) : []
+      return {
+        ...describeClient(client),
+        ...(secret !== undefined && { client_secret: secret }),
+        ...(warnings.length > 0 && { warnings }),
+      }
+    },
+  },
+  pages: {
+    section: SECTION,
+    path: '/apps/:id',
+    unknown: failAdmin('client-not-shown'),
+    details: {
+      columns: CLIENT_COLUMNS,
+      title: ({ name }) => name,
+      lead: ({ description }) => description ?? undefined,
+      done: { ...DONE, revoked: REVOKED },
+      listRecords: ({ client_id: id }) => [
+        ['Records of this app', { app: id }],
+        ['Changes to this app', { target: `app/${id}` }],
+      ],
+      more: async (request, { client_id: id, scope }) => ({
+        below:
+          !isProgramScope(scope) &&
+          html`<h2 class="section__title subhead">Users who gave access</h2>
+${await renderGrants(request, { clientIds: [id] }, buildAppPath(id))}`,
+      }),
+    },
+    getName: client => client.name,
+    listFacts: async (request, { client_id: id }, { endsAccess }) => [
+      ['Client id', html`<code>${id}</code>`],
+      ...(endsAccess ? [await describeEnding(request, { clientIds: [id] })] : []),
+    ],
+    show: (request, changed, { verb }) =>
+      verb === 'remove' ? '/apps?done=removed' : showChanged(request, changed, 'saved'),
+  },
+  command: { noun: 'app', option: 'id' },
 }
 
 /** Shows a new secret; otherwise the page of the app. */
@@ -68,36 +150,4 @@ export function showChanged(
     value: secret,
     back: path,
   })
-}
-
-export async function findShown(request: AdminRequest): Promise<ShownClient | AdminFailure> {
-  const row = await findClientRow(request.admin, request.params.id ?? '')
-  const client = await findApp(request)
-  if (isFailure(row) || !client) return failUnknown()
-  return { ...row, isConfigured: isConfigured(request.context.settings, client) }
-}
-
-/** What operations on apps have in common. */
-export const APPS: Subject<ShownClient, string, ChangedClient> = {
-  name: 'client',
-  operations: {
-    ...CLIENT_OPERATIONS,
-    remove: { ...CLIENT_OPERATIONS.remove, api: { ...CLIENT_OPERATIONS.remove.api, result: Client } },
-  },
-  toTarget: id => id,
-  api: { path: '/clients/:client_id', result: ClientWithSecret, describe: describeChanged },
-  pages: {
-    section: SECTION,
-    path: '/apps/:id',
-    find: findShown,
-    getName: client => client.name,
-    getBack: (_, client) => buildAppPath(client.client_id),
-    listFacts: async (request, { client_id: id }, { endsAccess }) => [
-      ['Client id', html`<code>${id}</code>`],
-      ...(endsAccess ? [await describeEnding(request, { clientIds: [id] })] : []),
-    ],
-    show: (request, changed, { verb }) =>
-      verb === 'remove' ? '/apps?done=removed' : showChanged(request, changed, 'saved'),
-  },
-  command: { noun: 'app', option: 'id' },
 }

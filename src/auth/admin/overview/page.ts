@@ -1,12 +1,13 @@
 import { type Html, html, renderAlert, renderIcon } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
+import type { Area } from '../subject/area.ts'
 import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
 import { renderAdminPage, renderLink } from '../subject/page/shell.ts'
 import type { Matter } from './matter.ts'
-import { findOverview } from './overview.ts'
+import { findOverview, overviewEndpoints } from './overview.ts'
 
 /** `GET /admin`: counts, and what needs attention. */
-export const overviewRoutes: readonly AdminRoute[] = [
+const overviewRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '',
@@ -33,6 +34,8 @@ ${refused !== undefined && renderTile('/audit?kind=login&result=refused', refuse
     },
   },
 ]
+
+export const OVERVIEW_AREA: Area = { routes: overviewRoutes, endpoints: overviewEndpoints }
 
 /** The links, by the first part of the code. */
 const ACTIONS: Readonly<Record<string, string>> = {

@@ -3,7 +3,8 @@ import { CLOSED } from '../../../endpoint/index.ts'
 import { runTransaction } from '../../base/transaction.ts'
 import { areAgentsOff, switchAgents } from '../../oauth/grants/agents-switch.ts'
 import { type Admin, type AdminFailure, type AdminOperation, recordAction } from '../base/action.ts'
-import type { Subject } from '../subject/operations.ts'
+import { defineArea } from '../subject/area.ts'
+import type { Subject } from '../subject/subject.ts'
 
 interface Switched {
   readonly agents: 'on' | 'off'
@@ -25,7 +26,7 @@ export function setAgents(admin: Admin, agents: Switched['agents']): Promise<Swi
   })
 }
 
-export const AGENTS: Subject<object, string, Switched> = {
+const AGENTS: Subject<never, string, Switched> = {
   name: 'agents',
   operations: {
     off: {
@@ -40,6 +41,13 @@ export const AGENTS: Subject<object, string, Switched> = {
         text: 'Every assistant loses its access within seconds, on all servers, and none gets access until you switch them on again. Apps keep theirs.',
         button: 'Switch off',
       },
+      command: {
+        act: 'switch assistants off',
+        done: () => 'Assistants are off: every one loses its access within 5 seconds',
+        help: `
+Ends the access of every AI assistant within 5 seconds, on all instances, and lets none ask for access until agents on. Apps
+keep their access.`,
+      },
       perform: admin => setAgents(admin, 'off'),
     },
     on: {
@@ -51,6 +59,12 @@ export const AGENTS: Subject<object, string, Switched> = {
         text: 'Assistants may ask people for access again. Access that ended stays ended.',
         button: 'Switch on',
         isDangerous: false,
+      },
+      command: {
+        act: 'switch assistants on',
+        done: () => 'Assistants are on: they may ask for access again',
+        help: `
+Lets AI assistants ask people for access again. Access that ended stays ended.`,
       },
       perform: admin => setAgents(admin, 'on'),
     },
@@ -64,8 +78,10 @@ export const AGENTS: Subject<object, string, Switched> = {
   pages: {
     section: 'system',
     path: '/agents/:name',
-    find: async () => ({}),
-    getBack: () => '/system',
+    home: '/system',
     show: (_request, { agents }) => `/system?done=agents-${agents}`,
   },
+  command: { noun: 'assistants' },
 }
+
+export const AGENT_AREA = defineArea(AGENTS)

@@ -17,8 +17,10 @@ import {
   failAdmin,
   recordAction,
 } from '../base/action.ts'
+import { defineArea } from '../subject/area.ts'
 import { defineList, type Filters } from '../subject/list.ts'
-import type { Subject } from '../subject/operations.ts'
+import { renderDangerLink, renderLink } from '../subject/page/shell.ts'
+import type { Subject } from '../subject/subject.ts'
 
 const ROTATE_KEYS: AdminOperation = { name: 'keys rotate', signIn: 'asks' }
 const WITHDRAW_KEY: AdminOperation = { name: 'keys withdraw', signIn: 'asks' }
@@ -81,6 +83,23 @@ export const KEYS = defineList<KeyDescription, Filters>({
   filters: {},
   read: async admin => ({ items: await listKeys(admin), next: undefined }),
   api: { path: '/keys', title: 'Signing keys, newest first', isWhole: true },
+  page: {
+    section: 'keys',
+    title: 'Signing keys',
+    lead: 'They sign access tokens and ID tokens. A key is published before it signs, and stays published until its last token has expired.',
+    caption: 'Signing keys, newest first',
+    notFound: { title: 'No keys', text: 'A server creates the first key when it starts.' },
+    actions: ({ mayChange }) => (mayChange ? renderLink('/keys/rotate', 'Rotate keys', 'btn') : undefined),
+    renderAction: ({ kid }) =>
+      renderDangerLink(
+        `/keys/${encodeURIComponent(kid)}/withdraw`,
+        html`Withdraw<span class="sr"> ${kid}</span>`,
+      ),
+    done: {
+      rotated: 'A new key is published. In a few seconds, new tokens are signed with it.',
+      withdrawn: 'The key is withdrawn.',
+    },
+  },
   command: { name: 'keys list', nouns: 'keys' },
 })
 
@@ -132,8 +151,9 @@ async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<Admi
   return (await canOpenSigningKeys(store, sealer)) ? undefined : failAdmin('keys-of-another-secret')
 }
 
-export const SIGNING_KEYS: Subject<KeyDescription | undefined, string, object> = {
+const KEY: Subject<KeyDescription, string, { readonly signs_from?: string; readonly kid?: string }> = {
   name: 'keys',
+  lists: [KEYS],
   operations: {
     rotate: {
       signIn: ROTATE_KEYS.signIn,
@@ -149,6 +169,13 @@ export const SIGNING_KEYS: Subject<KeyDescription | undefined, string, object> =
         button: 'Rotate keys',
         isDangerous: false,
       },
+      command: {
+        done: ({ signs_from }) => `New tokens are signed with a new key from ${signs_from}`,
+        help: `
+Publishes a new key at once. The key signs tokens a few seconds later, when every server has fetched it. The old key stays
+published until the last token that it signed has expired. The auth server also rotates keys by age
+(smart.server.key-max-age-days).`,
+      },
       perform: (admin, _target, _input, openSealer) => rotateKeys(admin, openSealer()),
     },
     withdraw: {
@@ -162,14 +189,17 @@ export const SIGNING_KEYS: Subject<KeyDescription | undefined, string, object> =
       },
       page: {
         title: () => 'Withdraw this key?',
-        text: key =>
-          html`The key <code>${key?.kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
+        text: ({ kid }) =>
+          html`The key <code>${kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
         button: 'Withdraw key',
       },
       perform: (admin, kid, _input, openSealer) => withdrawKey(admin, openSealer(), kid),
     },
   },
   toTarget: kid => kid,
+  async find({ admin }, kid) {
+    return (await listKeys(admin)).find(key => key.kid === kid) ?? failAdmin('key-not-shown')
+  },
   api: {
     path: '/keys/:kid',
     result: Type.Object({ kid: Type.String() }, CLOSED),
@@ -178,11 +208,9 @@ export const SIGNING_KEYS: Subject<KeyDescription | undefined, string, object> =
   pages: {
     section: 'keys',
     path: '/keys/:kid',
-    async find({ admin, params }, verb) {
-      const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
-      return key || verb === 'rotate' ? key : failAdmin('key-not-shown')
-    },
-    getBack: () => '/keys',
     show: (_request, _changed, { verb }) => `/keys?done=${verb === 'rotate' ? 'rotated' : 'withdrawn'}`,
   },
+  command: { noun: 'keys' },
 }
+
+export const KEY_AREA = defineArea(KEY)

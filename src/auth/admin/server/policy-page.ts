@@ -4,6 +4,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import { type AdminFailure, failAdmin } from '../base/action.ts'
+import type { Area } from '../subject/area.ts'
 import {
   findMeantPatients,
   findPatientNames,
@@ -21,12 +22,13 @@ import {
   explainPatientAccess,
   type PatientAccess,
   type PolicyCheck,
+  policyEndpoints,
   VALIDATE_POLICY,
 } from './policy.ts'
 import { renderReloadLink } from './system-page.ts'
 
 /** `/admin/policy`: shows who may see a patient and why, and validates a policy file. */
-export const policyRoutes: readonly AdminRoute[] = [
+const policyRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/policy',
@@ -51,6 +53,8 @@ export const policyRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+export const POLICY_AREA: Area = { routes: policyRoutes, endpoints: policyEndpoints }
 
 const TOO_LONG = fail({
   problems: [`more than ${LIMITS.policyCharacters.toLocaleString('en')} characters`],

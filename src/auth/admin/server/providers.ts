@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { getProviderIssuer, PROVIDER_KINDS } from '../../../config/index.ts'
-import { describeError, isFailure } from '../../../core/index.ts'
-import { CLOSED, NONE, OneOf } from '../../../endpoint/index.ts'
-import { type Html, html } from '../../../web/ui/index.ts'
+import { describeError } from '../../../core/index.ts'
+import { OneOf } from '../../../endpoint/index.ts'
+import { type Html, html, renderAlert } from '../../../web/ui/index.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
-import type { AuthContext } from '../../oauth/context.ts'
+import { paths } from '../../base/paths.ts'
 import type { ProviderReport } from '../../users/providers/oidc/client.ts'
 import { checkProvider } from '../../users/providers/providers.ts'
 import {
@@ -14,12 +14,17 @@ import {
   failAdmin,
   recordAction,
 } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
-import { describeColumns, type SubjectColumns, toJson } from '../subject/columns.ts'
+import { defineArea } from '../subject/area.ts'
+import { describeColumns, listDetails, type SubjectColumns, toJson } from '../subject/columns.ts'
+import { defineList, type Filters } from '../subject/list.ts'
+import { renderList } from '../subject/list-page.ts'
+import type { AdminRequest } from '../subject/page/route.ts'
+import { renderFacts } from '../subject/page/shell.ts'
+import type { Subject } from '../subject/subject.ts'
 
-export const TEST_PROVIDER: AdminOperation = { name: 'provider test', signIn: 'never asks' }
+const TEST_PROVIDER: AdminOperation = { name: 'provider test', signIn: 'never asks' }
 
-export interface ProviderDescription {
+interface ProviderDescription {
   readonly id: string
   readonly name: string
   readonly kind: (typeof PROVIDER_KINDS)[number]
@@ -28,18 +33,36 @@ export interface ProviderDescription {
 
 const KINDS: Readonly<Record<ProviderDescription['kind'], string>> = { oidc: 'OpenID Connect', ldap: 'LDAP' }
 
-export const PROVIDER_COLUMNS: SubjectColumns<ProviderDescription> = {
-  name: { of: 'name', schema: Type.String(), page: 'Provider' },
-  id: { of: 'id', schema: Type.String(), page: ['Id', ({ id }) => html`<code>${id}</code>`] },
-  kind: { of: 'kind', schema: OneOf(PROVIDER_KINDS), page: ['Kind', ({ kind }) => KINDS[kind]] },
-  issuer: {
-    of: 'issuer',
-    schema: Type.String(),
-    page: ['Issuer', ({ issuer }) => html`<code class="url">${issuer}</code>`],
+/** The sign-in providers of the settings. */
+const PROVIDERS = defineList<ProviderDescription, Filters>({
+  columns: {
+    name: { of: 'name', schema: Type.String(), page: 'Provider' },
+    id: { of: 'id', schema: Type.String(), page: ['Id', ({ id }) => html`<code>${id}</code>`] },
+    kind: { of: 'kind', schema: OneOf(PROVIDER_KINDS), page: ['Kind', ({ kind }) => KINDS[kind]] },
+    issuer: {
+      of: 'issuer',
+      schema: Type.String(),
+      page: ['Issuer', ({ issuer }) => html`<code class="url">${issuer}</code>`],
+    },
   },
-}
+  filters: {},
+  read: async admin => ({ items: listProviders(admin), next: undefined }),
+  api: { path: '/providers', title: 'Sign-in providers', isWhole: true },
+  page: {
+    section: 'providers',
+    title: 'Sign-in providers',
+    lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory. It does not sign anyone in.`,
+    caption: 'Sign-in providers',
+    notFound: {
+      title: 'No sign-in providers',
+      text: 'Users sign in with a password of this server. The setting smart.login.providers adds the identity provider of your organization.',
+    },
+    renderAction: ({ id, name }) =>
+      html`<form method="post" action="${paths.admin}/providers/${encodeURIComponent(id)}/test"><button class="btn btn--quiet btn--small">Test<span class="sr"> ${name}</span></button></form>`,
+  },
+})
 
-export interface TestedProvider {
+interface TestedProvider {
   readonly id: string
   /** Undefined if the provider can be used. */
   readonly fault?: string
@@ -47,7 +70,7 @@ export interface TestedProvider {
   readonly report?: ProviderReport | undefined
 }
 
-export const TEST_COLUMNS: SubjectColumns<TestedProvider> = {
+const TEST_COLUMNS: SubjectColumns<TestedProvider> = {
   id: { of: 'id', schema: Type.String() },
   ok: { of: ({ fault }) => fault === undefined, schema: Type.Boolean() },
   reason: { of: 'fault', schema: Type.Optional(Type.String()) },
@@ -96,8 +119,8 @@ function describeClock(ahead: number | undefined): string {
     : difference
 }
 
-export function listProviders({ providers }: Pick<AuthContext, 'providers'>): readonly ProviderDescription[] {
-  return providers.all.map(provider => ({
+function listProviders({ rules }: Pick<Admin, 'rules'>): readonly ProviderDescription[] {
+  return rules.providers.map(provider => ({
     id: provider.id,
     name: provider.name,
     kind: provider.kind,
@@ -106,12 +129,8 @@ export function listProviders({ providers }: Pick<AuthContext, 'providers'>): re
 }
 
 /** Fetches the metadata and the keys of a provider, or searches the directory, without a cache. Nobody is signed in. */
-export async function testProvider(
-  admin: Admin,
-  { providers }: Pick<AuthContext, 'providers'>,
-  id: string,
-): Promise<TestedProvider | AdminFailure> {
-  const provider = providers.find(id)
+export async function testProvider(admin: Admin, id: string): Promise<TestedProvider | AdminFailure> {
+  const provider = admin.rules.providers.find(one => one.id === id)
   if (!provider) return failAdmin('provider-unknown', { id })
   const refused = await recordAction(admin, { operation: TEST_PROVIDER, target: id })
   if (refused) return refused
@@ -122,27 +141,41 @@ export async function testProvider(
   }
 }
 
-export const providerEndpoints = [
-  defineEndpoint({
-    method: 'GET',
-    path: '/providers',
-    title: 'Sign-in providers',
-    result: Type.Object({ items: Type.Array(describeColumns(PROVIDER_COLUMNS)) }, CLOSED),
-    handle: async ({ context }) => ({
-      items: listProviders(context).map(provider => toJson(PROVIDER_COLUMNS, provider)),
-    }),
-  }),
-  defineEndpoint({
-    method: 'POST',
-    path: '/providers/:id/test',
-    title: 'Test a sign-in provider',
-    description: 'Fetches metadata and keys, or searches the directory. Does not sign anyone in.',
-    body: NONE,
-    result: describeColumns(TEST_COLUMNS),
-    operation: TEST_PROVIDER,
-    async handle({ admin, context, params: { id = '' } }) {
-      const tested = await testProvider(admin, context, id)
-      return isFailure(tested) ? tested : toJson(TEST_COLUMNS, tested)
+const PROVIDER: Subject<ProviderDescription, string, TestedProvider> = {
+  name: 'provider',
+  lists: [PROVIDERS],
+  operations: {
+    test: {
+      signIn: TEST_PROVIDER.signIn,
+      api: {
+        title: 'Test a sign-in provider',
+        description: 'Fetches metadata and keys, or searches the directory. Does not sign anyone in.',
+      },
+      isAtOnce: true,
+      perform: testProvider,
     },
-  }),
-]
+  },
+  toTarget: id => id,
+  find: async ({ admin }, id) =>
+    listProviders(admin).find(provider => provider.id === id) ?? failAdmin('provider-unknown', { id }),
+  api: {
+    path: '/providers/:id',
+    result: describeColumns(TEST_COLUMNS),
+    describe: tested => toJson(TEST_COLUMNS, tested),
+  },
+  pages: {
+    section: 'providers',
+    path: '/providers/:id',
+    show: (request, tested) => renderList(request, PROVIDERS, renderTest(request, tested)),
+  },
+}
+
+function renderTest(request: AdminRequest, tested: TestedProvider): Html {
+  const { id, fault, report } = tested
+  return html`<section class="stack" aria-label="Result of the test">
+<div role="status">${fault === undefined ? renderAlert(`${id} can be used.`, '', 'ok') : renderAlert(`${id} cannot be used.`, fault, 'bad')}</div>
+${report && renderFacts(listDetails(TEST_COLUMNS, tested, request))}
+</section>`
+}
+
+export const PROVIDER_AREA = defineArea(PROVIDER)

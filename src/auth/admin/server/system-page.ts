@@ -2,6 +2,7 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import type { Applied } from '../../base/context.ts'
 import { areAgentsOff } from '../../oauth/grants/agents-switch.ts'
+import type { Area } from '../subject/area.ts'
 import { listDetails, readCells } from '../subject/columns.ts'
 import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
 import {
@@ -13,10 +14,17 @@ import {
   renderTable,
 } from '../subject/page/shell.ts'
 import { SERVER_COLUMNS, SYSTEM_COLUMNS } from './describe-system.ts'
-import { findServers, RELOAD_SETTINGS, reloadSettings } from './system.ts'
+import {
+  findServers,
+  POLICY_CHANGED,
+  RELOAD_SETTINGS,
+  reloadSettings,
+  SETTINGS_CHANGED,
+  systemEndpoints,
+} from './system.ts'
 
 /** `GET /admin/system`: state, versions and settings of the servers. */
-export const systemRoutes: readonly AdminRoute[] = [
+const systemRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/system',
@@ -58,6 +66,12 @@ ${hasAgents && renderAgents(next, mayChange)}`,
     },
   }),
 ]
+
+export const SYSTEM_AREA: Area = {
+  routes: systemRoutes,
+  endpoints: systemEndpoints,
+  operations: [POLICY_CHANGED, SETTINGS_CHANGED],
+}
 
 const DONE: Readonly<Record<string, string>> = {
   'agents-off': 'Assistants are off. Within seconds, every server refuses them.',

@@ -28,7 +28,14 @@ import {
 import { renderInput } from './page/filters.ts'
 import { renderNextPage } from './page/list.ts'
 import type { AdminRequest, AdminRoute } from './page/route.ts'
-import { LISTED, readDone, renderAdminPage, renderLink, renderTable } from './page/shell.ts'
+import {
+  LISTED,
+  readDone,
+  renderActionTable,
+  renderAdminPage,
+  renderLink,
+  renderTable,
+} from './page/shell.ts'
 
 const MAX_SEARCH_CHARACTERS = 100
 
@@ -50,7 +57,15 @@ export function readUrlFilters({ request }: AdminRequest, filters: Filters) {
 export function defineListRoutes<Row>(list: List<Row>): readonly AdminRoute[] {
   const { page, csv } = list
   return [
-    ...(page ? [{ method: 'GET', path: getPath(page), handle: showList(list, page) } as const] : []),
+    ...(page
+      ? [
+          {
+            method: 'GET',
+            path: getPath(page),
+            handle: (request: AdminRequest) => renderList(request, list),
+          } as const,
+        ]
+      : []),
     ...(csv ? [{ method: 'GET', path: csv.path, handle: sendList(list, csv) } as const] : []),
   ]
 }
@@ -70,37 +85,61 @@ function sendList<Row>(list: List<Row>, { path, operation }: NonNullable<List<Ro
   }
 }
 
-function showList<Row>(list: List<Row>, page: Page<Row>) {
-  const { heads, renderRow } = readCells(list.columns)
-  return async (request: AdminRequest): Promise<Html | FastifyReply> => {
-    const { form, admin } = request
-    const wanted = readUrlFilters(request, listFilters(list))
-    if (isFailure(wanted)) return sendWrongFilters(request, page, wanted)
-    const read = await readList(list, admin, { ...wanted, after: form.get('after'), limit: LISTED })
-    if (isFailure(read)) return sendWrongFilters(request, page, read)
-    const { items, next } = read
-    const { state, text, ...others } = wanted
-    const isFiltered = Object.keys(others).length > 0
-    const none = isFiltered || text !== undefined ? undefined : findState(list.states, state)?.none
-    const notFound = isFiltered ? { ...page.notFound, text: 'Nothing matches these filters.' } : page.notFound
-    return renderAdminPage(
-      request,
-      {
-        ...page,
-        done: page.done && readDone(request, page.done),
-        actions: renderActions(request, list, page),
-      },
-      html`${renderStates(list, page, state)}
-${page.search !== undefined && renderSearch(request, page, page.search)}
-${renderFields(request, list, page)}
-<div class="after">${
-        items.length === 0
-          ? html`<div class="card">${renderEmptyState(none ?? notFound)}</div>`
-          : renderTable(page.caption, heads, items.map(renderRow))
-      }</div>
+/** The page of a list. `above` is the result of an operation. */
+export async function renderList<Row>(
+  request: AdminRequest,
+  list: List<Row>,
+  above?: Html,
+): Promise<Html | FastifyReply> {
+  const { page } = list
+  if (!page) throw new Error('Cannot show a list without a page')
+  const { form, admin } = request
+  const wanted = readUrlFilters(request, listFilters(list))
+  if (isFailure(wanted)) return sendWrongFilters(request, page, wanted)
+  const read = await readList(list, admin, { ...wanted, after: form.get('after'), limit: LISTED })
+  if (isFailure(read)) return sendWrongFilters(request, page, read)
+  const { items, next } = read
+  const { state, text, ...others } = wanted
+  const isFiltered = Object.keys(others).length > 0
+  const none = isFiltered || text !== undefined ? undefined : findState(list.states, state)?.none
+  const notFound = isFiltered ? { ...page.notFound, text: 'Nothing matches these filters.' } : page.notFound
+  const controls = [
+    renderStates(list, page, state),
+    renderSearch(request, page),
+    renderFields(request, list, page),
+  ].filter(part => part !== undefined)
+  const rows =
+    items.length === 0
+      ? html`<div class="card">${renderEmptyState(none ?? notFound)}</div>`
+      : renderRows(request, { ...page, columns: list.columns }, items)
+  return renderAdminPage(
+    request,
+    { ...page, done: page.done && readDone(request, page.done), actions: renderActions(request, list, page) },
+    html`${above}${controls}
+${controls.length > 0 ? html`<div class="after">${rows}</div>` : rows}
 ${next !== undefined && renderNextPage(request, getPath(page), next)}`,
-    )
-  }
+  )
+}
+
+/** A table of rows, with what can be done with each. */
+export function renderRows<Row>(
+  request: Pick<AdminRequest, 'mayChange'>,
+  {
+    columns,
+    caption,
+    renderAction,
+  }: Pick<List<Row>, 'columns'> & Pick<Page<Row>, 'caption' | 'renderAction'>,
+  rows: readonly Row[],
+): Html {
+  const { heads, renderRow } = readCells(columns)
+  return renderAction
+    ? renderActionTable(
+        request,
+        caption,
+        heads,
+        rows.map(row => [...renderRow(row), renderAction(row)]),
+      )
+    : renderTable(caption, heads, rows.map(renderRow))
 }
 
 /** A list that ignored a filter would be taken for the filtered one. */
@@ -119,10 +158,11 @@ export function sendWrongFilters(
   return request.reply.sendPage(shown, { status: 400 })
 }
 
-function renderActions<Row>(request: AdminRequest, { csv }: List<Row>, page: Page<Row>): Html {
-  const query = request.request.url.split('?')[1]
-  const file = csv && `${csv.path}${query === undefined ? '' : `?${query}`}`
-  return html`${page.actions?.(request)}${file !== undefined && renderLink(file, 'Export CSV', 'btn btn--quiet')}`
+function renderActions<Row>(request: AdminRequest, { csv }: List<Row>, page: Page<Row>): Html | undefined {
+  const own = page.actions?.(request)
+  if (!csv) return own
+  const [, query] = request.request.url.split('?')
+  return html`${own}${renderLink(`${csv.path}${query === undefined ? '' : `?${query}`}`, 'Export CSV', 'btn btn--quiet')}`
 }
 
 function renderStates<Row>({ states }: List<Row>, page: Page<Row>, state: unknown): Html | undefined {
@@ -134,7 +174,9 @@ function renderStates<Row>({ states }: List<Row>, page: Page<Row>, state: unknow
   )}</ul></nav>`
 }
 
-function renderSearch<Row>({ form }: AdminRequest, page: Page<Row>, label: string): Html {
+function renderSearch<Row>({ form }: AdminRequest, page: Page<Row>): Html | undefined {
+  const { search: label } = page
+  if (label === undefined) return undefined
   return renderSearchForm({
     action: `${paths.admin}${getPath(page)}`,
     label,

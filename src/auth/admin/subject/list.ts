@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
 import { CLOSED, type InvalidMembers, OneOf, readMembers } from '../../../endpoint/index.ts'
-import { formatCsvRow } from '../../../web/ui/index.ts'
+import { formatCsvRow, type Html } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import {
   type Admin,
@@ -94,6 +94,8 @@ export interface List<Row, Of extends Filters = Filters> {
     readonly notFound: ListExplanation
     readonly done?: Readonly<Record<string, string>>
     actions?(request: AdminRequest): AdminPage['actions']
+    /** What can be done with a row. */
+    renderAction?(row: Row): Html
   }
   /** A download, which is recorded: a list of users says who may be attacked. */
   readonly csv?: { readonly path: `/${string}.csv`; readonly operation: AdminOperation }

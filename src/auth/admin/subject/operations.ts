@@ -1,116 +1,65 @@
-import type { TObject, TSchema } from 'typebox'
+import type { TObject } from 'typebox'
 import { NONE } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
-import type { Html } from '../../../web/ui/index.ts'
-import type { Parameters } from '../../base/request.ts'
 import { type Admin, AdminFailure, type AdminOperation } from '../base/action.ts'
 import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
-import type { ActionLink, CommandWords, OperationQuestion } from '../base/operation.ts'
-import type { AdminRequest, AdminRoute, Answer } from './page/route.ts'
-import { type Confirmation, defineAction } from './page/shell.ts'
+import { buildRowPath, findRow, readId } from './details.ts'
+import type { AdminRequest, AdminRoute } from './page/route.ts'
+import { defineAction } from './page/shell.ts'
+import type { Subject, SubjectPages } from './subject.ts'
 
-/** An operation on one row of a subject, or on all of them. The API, the pages and the command line have it if they have words for it. */
-export interface RowOperation<Row, Target, Changed, Input = object> extends Omit<AdminOperation, 'name'> {
-  readonly isOnAll?: true
-  /** The verb of its record, if it performs another operation. */
-  readonly recordedAs?: string
-  readonly api?: {
-    readonly title: string
-    readonly description?: string
-    /** The members of the body, or of the query of a DELETE. */
-    readonly input?: TObject
-    /** By default that of the subject. */
-    readonly result?: TSchema
-    readonly method?: 'DELETE'
-    /** Below the path of the row, or of the list; by default the verb. */
-    readonly path?: string
-  }
-  /** The last part of the path of its page; by default the verb. */
-  readonly path?: string
-  readonly page?: OperationQuestion<Row>
-  readonly link?: ActionLink<Row>
-  readonly command?: CommandWords
-  perform?(
-    admin: Admin,
-    target: Target,
-    input: Input,
-    openSealer: () => Sealer,
-  ): Promise<Changed | AdminFailure>
+/** The operations of a subject, as the audit trail names them. */
+export function listOperations<Row, Target, Changed, Listed>({
+  name,
+  operations,
+}: Subject<Row, Target, Changed, Listed>): readonly AdminOperation[] {
+  return Object.entries(operations).flatMap(([verb, { recordedAs, operation, signIn }]) =>
+    recordedAs === undefined ? (operation ?? { name: `${name} ${verb}`, signIn }) : [],
+  )
 }
 
-export type RowOperations<Row, Target, Changed, Input = object> = Readonly<
-  Record<string, RowOperation<Row, Target, Changed, Input>>
->
-
-/** What operations change. */
-export interface Subject<Row, Target, Changed> {
-  /** Begins the names of operations, in the audit trail and of commands: `client`. */
-  readonly name: string
-  readonly operations: RowOperations<Row, Target, Changed>
-  toTarget(id: string): Target
-  readonly api?: {
-    /** Of a row. */
-    readonly path: `/${string}/:${string}`
-    readonly result: TSchema
-    describe(changed: Changed): unknown
-  }
-  readonly pages?: {
-    readonly section: Confirmation['section']
-    /** Of a row. */
-    readonly path: `/${string}/:${string}`
-    /** The row of the path, if the operation is possible. */
-    find(request: AdminRequest, verb: string): Promise<Row | AdminFailure>
-    getName?(row: Row): string
-    listFacts?(request: AdminRequest, row: Row, page: OperationQuestion<Row>): Promise<Confirmation['facts']>
-    getBack(request: AdminRequest, row: Row): string
-    /** The page after an operation. */
-    show(
-      request: AdminRequest,
-      changed: Changed,
-      context: { readonly row: Row; readonly verb: string },
-    ): Answer | AdminFailure
-    /** What an operation has to be told, by verb. */
-    readonly forms?: Readonly<Record<string, Form<Row>>>
-  }
-  /** `noun`: in the words of a command. `option`: by which it names a row. */
-  readonly command?: { readonly noun: string; readonly option: string; toTarget?(text: string): Target }
-}
-
-export interface Form<Row> {
-  render(request: AdminRequest, row: Row): Html | undefined
-  read(form: Parameters): object
-}
-
-function listPossible<Row, Target, Changed>({ name, operations }: Subject<Row, Target, Changed>) {
-  return Object.entries(operations).flatMap(([verb, { perform, ...operation }]) => {
-    const { signIn, isForAuditors } = operation
-    const named: AdminOperation = { name: `${name} ${verb}`, signIn, ...(isForAuditors && { isForAuditors }) }
-    return perform ? [{ ...operation, verb, perform, operation: named }] : []
+function listPossible<Row, Target, Changed, Listed>({
+  name,
+  operations,
+}: Subject<Row, Target, Changed, Listed>) {
+  return Object.entries(operations).flatMap(([verb, { perform, ...entry }]) => {
+    const operation = entry.operation ?? { name: `${name} ${verb}`, signIn: entry.signIn }
+    return perform ? [{ ...entry, verb, perform, operation }] : []
   })
 }
 
-export function defineOperationEndpoints<Row, Target, Changed>(
-  subject: Subject<Row, Target, Changed>,
+export function defineOperationEndpoints<Row, Target, Changed, Listed>(
+  subject: Subject<Row, Target, Changed, Listed>,
 ): readonly AdminEndpoint[] {
   const own = subject.api
   if (!own) return []
   return listPossible(subject).flatMap(({ verb, operation, api, isOnAll, perform }) => {
     if (!api) return []
-    const { title, description, method = 'POST', input = NONE, path = verb, result = own.result } = api
-    const of = isOnAll ? own.path.replace(/\/:\w+$/, '') : own.path
+    const {
+      title,
+      description,
+      method = 'POST',
+      input = NONE,
+      path = verb,
+      result = own.result,
+      status,
+    } = api
+    const of = isOnAll ? removeId(own.path) : own.path
     return [
       defineEndpoint<TObject, TObject>({
         method,
         path: `/${[of.slice(1), path].filter(part => part !== '').join('/')}`,
         title,
         ...(description !== undefined && { description }),
-        ...(method === 'POST' ? { body: input } : input !== NONE && { query: input }),
+        ...(method !== 'DELETE' ? { body: input } : input !== NONE && { query: input }),
+        ...(status && { status }),
         operation,
         result,
-        async handle({ admin, context, params, query, body }) {
-          const target = subject.toTarget(Object.values(params)[0] ?? '')
+        async handle(call) {
+          const { admin, context, query, body } = call
+          const target = subject.toTarget(readId(call))
           const changed = perform(admin, target, { ...query, ...body }, () => context.sealer)
-          return continueWith(changed, one => own.describe(one))
+          return continueWith(changed, one => own.describe(one, call, verb))
         },
       }),
     ]
@@ -118,36 +67,56 @@ export function defineOperationEndpoints<Row, Target, Changed>(
 }
 
 /** The pages on which operations are confirmed. */
-export function defineOperationRoutes<Row, Target, Changed>(
-  subject: Subject<Row, Target, Changed>,
+export function defineOperationRoutes<Row, Target, Changed, Listed>(
+  subject: Subject<Row, Target, Changed, Listed>,
 ): readonly AdminRoute[] {
   const { pages } = subject
   if (!pages) return []
-  return listPossible(subject).flatMap(({ verb, operation, path = verb, page, isOnAll, perform }) => {
-    if (!page) return []
+  return listPossible(subject).flatMap(one => {
+    const { verb, operation, path: last = verb, page, isAtOnce, isOnAll, perform } = one
+    const path = `${isOnAll ? removeId(pages.path) : pages.path}/${last}`
     const form = pages.forms?.[verb]
+    const find = async (request: AdminRequest) => (isOnAll ? undefined : findRow(subject, request, verb))
+    const handle = (request: AdminRequest) =>
+      continueWith(find(request), row => {
+        const { admin, context, form: sent } = request
+        const target = subject.toTarget(readId(request))
+        const changed = perform(admin, target, form?.read(sent) ?? {}, () => context.sealer)
+        return continueWith(changed, result => pages.show(request, result, { row, verb }))
+      })
+    if (isAtOnce) return [{ method: 'POST', path, operation, handle } as const]
+    if (!page) return []
+    const { title, text, ...asked } = page
     return defineAction({
-      path: `${isOnAll ? pages.path.replace(/\/:\w+$/, '') : pages.path}/${path}`,
+      path,
       operation,
       ask: request =>
-        continueWith(pages.find(request, verb), async row => ({
-          ...page,
+        continueWith(find(request), async row => ({
+          ...asked,
           section: pages.section,
-          title: page.title(pages.getName?.(row) ?? ''),
-          text: typeof page.text === 'string' ? page.text : page.text(row),
-          facts: await pages.listFacts?.(request, row, page),
-          back: pages.getBack(request, row),
-          fields: form?.render(request, row),
+          title: title(row ? (pages.getName?.(row) ?? '') : ''),
+          text: typeof text === 'string' ? text : row ? text(row) : '',
+          facts: row && (await pages.listFacts?.(request, row, page)),
+          back: (row && pages.getBack?.(request, row)) ?? findBack(pages, request, row),
+          fields: row && form?.render(request, row),
         })),
-      perform: request =>
-        continueWith(pages.find(request, verb), row => {
-          const { admin, context, params, form: sent } = request
-          const target = subject.toTarget(Object.values(params)[0] ?? '')
-          const changed = perform(admin, target, form?.read(sent) ?? {}, () => context.sealer)
-          return continueWith(changed, one => pages.show(request, one, { row, verb }))
-        }),
+      perform: handle,
     })
   })
+}
+
+/** Where a page that asks leads back: the page of the row if it has one, otherwise that of all rows. */
+function findBack<Row, Changed>(
+  pages: SubjectPages<Row, Changed>,
+  request: AdminRequest,
+  row: Row | undefined,
+) {
+  if (row !== undefined && pages.details) return buildRowPath(pages, request)
+  return pages.home ?? removeId(pages.path)
+}
+
+function removeId(path: string): string {
+  return path.replace(/\/:\w+$/, '')
 }
 
 function continueWith<Value, Next>(
@@ -157,30 +126,45 @@ function continueWith<Value, Next>(
   return promised.then(value => (value instanceof AdminFailure ? value : next(value)))
 }
 
-/** An operation on one row that is also a command. */
-export interface OperationCommand extends CommandWords {
+/** An operation that is also a command. */
+export interface OperationCommand {
   readonly name: string
   readonly noun: string
-  readonly option: string
-  perform(admin: Admin, text: string, openSealer: () => Sealer): Promise<unknown>
+  /** By which it names a row. Undefined: it is on all. */
+  readonly option: string | undefined
+  readonly help?: string
+  /** What it could not do. */
+  readonly act: string
+  /** The result, and what the command prints. */
+  perform(
+    admin: Admin,
+    text: string,
+    openSealer: () => Sealer,
+  ): Promise<{ readonly changed: unknown; readonly text: string } | AdminFailure>
 }
 
-export function listOperationCommands<Row, Target, Changed>(
-  subject: Subject<Row, Target, Changed>,
+export function listOperationCommands<Row, Target, Changed, Listed>(
+  subject: Subject<Row, Target, Changed, Listed>,
 ): readonly OperationCommand[] {
-  const { command: own, toTarget } = subject
+  const { name, command: own } = subject
   if (!own) return []
-  return listPossible(subject).flatMap(({ operation, command, perform }) =>
-    command
-      ? [
-          {
-            ...command,
-            name: operation.name,
-            noun: own.noun,
-            option: own.option,
-            perform: (admin, text, open) => perform(admin, (own.toTarget ?? toTarget)(text), {}, open),
-          },
-        ]
-      : [],
-  )
+  const { noun, toTarget = subject.toTarget } = own
+  return listPossible(subject).flatMap(({ verb, command, isOnAll, perform }) => {
+    if (!command) return []
+    const { help, done, act = `${verb} ${noun}` } = command
+    return [
+      {
+        name: `${name} ${verb}`,
+        noun,
+        option: isOnAll ? undefined : own.option,
+        ...(help !== undefined && { help }),
+        act,
+        perform: (admin, text, openSealer) =>
+          continueWith(perform(admin, toTarget(text), {}, openSealer), changed => ({
+            changed,
+            text: typeof done === 'string' ? `${done} ${noun} ${text}` : done(changed),
+          })),
+      },
+    ]
+  })
 }

@@ -20,6 +20,7 @@ export interface AccessRules {
   readonly agents: Pick<Settings['agents'], 'enabled' | 'accessMinutes' | 'clientHosts'>
   /** Who needs a second factor besides a password. */
   readonly secondFactor: Settings['login']['secondFactor']
+  readonly providers: readonly LoginProvider[]
   findByIssuer(issuer: unknown): LoginProvider | undefined
 }
 
@@ -43,6 +44,9 @@ export function makeRules(
     },
     get secondFactor() {
       return getLogin().secondFactor
+    },
+    get providers() {
+      return getLogin().providers
     },
     findByIssuer: issuer => getLogin().providers.find(provider => getProviderIssuer(provider) === issuer),
   }

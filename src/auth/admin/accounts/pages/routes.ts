@@ -1,21 +1,20 @@
 import { findOwn, isFailure } from '../../../../core/index.ts'
-import { defineListRoutes } from '../../subject/list-page.ts'
-import { defineOperationRoutes } from '../../subject/operations.ts'
+import { defineArea } from '../../subject/area.ts'
+import { findRow, renderDetails } from '../../subject/details.ts'
 import type { AdminRoute } from '../../subject/page/route.ts'
 import { createPassword } from '../change-sign-in.ts'
 import { addUser, changeUser } from '../change-user.ts'
 import { listNewUserFaults, listUserFaults, UserFault } from '../check-user.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
-import { ALL_USERS, buildUserPath, SECTION } from '../user-list.ts'
+import { buildUserPath, SECTION } from '../user-list.ts'
 import { getUserOperation } from '../user-operations.ts'
 import { askWhoIsBound, readSearch, renderPatientChoice } from './bind-user.ts'
-import { requireUser, showChanged, USERS } from './user-actions.ts'
+import { showChanged, USERS } from './user-actions.ts'
 import { readEntries, readUser, renderNewUser } from './user-form.ts'
-import { renderUserPage, renderWarnings } from './user-page.ts'
+import { describeUser, renderWarnings } from './user-page.ts'
 
-/** `/admin/clinicians`: clinicians, and the accounts of patients and related persons. */
-export const userRoutes: readonly AdminRoute[] = [
-  ...defineListRoutes(ALL_USERS),
+/** The form of a new user, and that on the page of a user. */
+const formRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/clinicians/new',
@@ -51,19 +50,11 @@ export const userRoutes: readonly AdminRoute[] = [
     },
   },
   {
-    method: 'GET',
-    path: '/clinicians/:id',
-    async handle(request) {
-      const user = await requireUser(request)
-      return isFailure(user) ? user : renderUserPage(request, user)
-    },
-  },
-  {
     method: 'POST',
     path: '/clinicians/:id',
     operation: getUserOperation('clinician', 'set'),
     async handle(request) {
-      const user = await requireUser(request)
+      const user = await findRow(USERS, request)
       if (isFailure(user)) return user
       const entries = readEntries(request.form)
       const { kind, username, relatedPersons, ...others } = readUser(entries, user.fhirUser)
@@ -78,14 +69,17 @@ export const userRoutes: readonly AdminRoute[] = [
       if (readSearch(request.form) !== undefined) return renderPatientChoice(request, step)
       const faults = listUserFaults(wanted)
       if (faults.length > 0)
-        return request.reply.sendPage(await renderUserPage(request, user, { entries, faults }), {
-          status: 400,
-        })
+        return request.reply.sendPage(
+          await renderDetails(USERS, request, user, await describeUser(request, user, { entries, faults })),
+          { status: 400 },
+        )
       const former = new Set(listFhirUsers(user))
       const added = listFhirUsers(wanted).filter(reference => !former.has(reference))
       const question = await askWhoIsBound(request, { ...step, user: wanted, added })
       return question ?? showChanged(request, await changeUser(request.admin, user, changes), 'saved')
     },
   },
-  ...defineOperationRoutes(USERS),
 ]
+
+/** `/admin/clinicians`: clinicians, and the accounts of patients and related persons. */
+export const USER_AREA = defineArea(USERS, { routes: formRoutes })

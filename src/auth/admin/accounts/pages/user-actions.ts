@@ -3,16 +3,17 @@ import { isFailure } from '../../../../core/index.ts'
 import { type Html, html, renderDateTime, renderField, renderHidden } from '../../../../web/ui/index.ts'
 import type { Parameters } from '../../../base/request.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
-import { describeEnding } from '../../access/grants-page.ts'
+import { describeEnding, REVOKED } from '../../access/grants-page.ts'
 import { type AdminFailure, failAdmin } from '../../base/action.ts'
-import type { Form, Subject } from '../../subject/operations.ts'
 import type { AdminRequest } from '../../subject/page/route.ts'
 import { renderSecret } from '../../subject/page/shell.ts'
-import { type ChangedUser, refuseOwnAccount, type ShownUser } from '../perform-on-user.ts'
-import { buildUserPath, renderFhirUser, SECTION } from '../user-list.ts'
+import type { Form, Subject } from '../../subject/subject.ts'
+import { type ChangedUser, findShown, refuseOwnAccount, type ShownUser } from '../perform-on-user.ts'
+import { ALL_USERS, buildUserPath, DONE, renderFhirUser, SECTION, USER_COLUMNS } from '../user-list.ts'
 import { USER_OPERATIONS } from '../user-operations.ts'
-import { findUser, type UserDescription, type UserTarget } from '../users.ts'
+import type { UserDescription, UserTarget } from '../users.ts'
 import { renderNoRecords, renderPasswordChoice } from './user-form.ts'
+import { describeUser } from './user-page.ts'
 
 const ROLE: Form<ShownUser> = {
   render: (_, user) =>
@@ -23,24 +24,33 @@ const ROLE: Form<ShownUser> = {
 }
 
 /** What operations on users have in common. The paths of clinicians show all of them. */
-export const USERS: Subject<ShownUser, UserTarget, ChangedUser> = {
+export const USERS: Subject<ShownUser, UserTarget, ChangedUser, UserDescription> = {
   name: 'clinician',
+  lists: [ALL_USERS],
   operations: USER_OPERATIONS,
   toTarget: id => ({ id }),
+  find: ({ admin }, id) => findShown(admin, { id }),
   pages: {
     section: SECTION,
     path: '/clinicians/:id',
-    async find(request, verb) {
-      const user = await requireUser(request)
-      if (isFailure(user)) return user
-      const isSelf = user.id === request.login.user.id
-      const { passwords: hasPasswords } = request.context.providers
-      const fault = refuseOwnAccount(request.admin, user.id, verb)
-      const signIn = verb === 'end-sign-in' && !fault ? await requireSignIn(request, user) : undefined
-      return fault ?? (isFailure(signIn) ? signIn : { ...user, isSelf, hasPasswords, signIn })
+    unknown: failAdmin('user-not-shown'),
+    details: {
+      columns: USER_COLUMNS,
+      title: user => user.displayName,
+      done: { ...DONE, revoked: REVOKED },
+      listRecords: ({ id, username }) => [
+        ['Records of this user', { user: username }],
+        ['Changes to this account', { target: `account/${id}` }],
+      ],
+      more: describeUser,
+    },
+    async prepare({ admin, form }, user, verb = '') {
+      const fault = refuseOwnAccount(admin, user.id, verb)
+      if (fault || verb !== 'end-sign-in') return fault ?? user
+      const signIn = (await findSignIns(admin, user.id)).find(({ id }) => id === form.get('signIn'))
+      return signIn ? { ...user, signIn } : failAdmin('sign-in-unknown')
     },
     getName: user => user.displayName,
-    getBack: (_, user) => buildUserPath(user),
     listFacts: async (request, user, { endsAccess }) => [
       ['Username', html`<code>${user.username}</code>`],
       ['FHIR user', renderFhirUser(user)],
@@ -69,19 +79,6 @@ export const USERS: Subject<ShownUser, UserTarget, ChangedUser> = {
       'make-auditor': ROLE,
     },
   },
-}
-
-export async function requireUser({ admin, params }: AdminRequest): Promise<UserDescription | AdminFailure> {
-  return (await findUser(admin, { id: params.id ?? '' })) ?? failAdmin('user-not-shown')
-}
-
-async function requireSignIn(
-  { admin, form }: AdminRequest,
-  { id }: UserDescription,
-): Promise<SignIn | AdminFailure> {
-  const signIns = await findSignIns(admin, id)
-  const found = signIns.find(one => one.id === form.get('signIn'))
-  return found ?? failAdmin('sign-in-unknown')
 }
 
 function describeSignIn({ browser, address, createdAt, lastUsedAt }: SignIn) {

@@ -13,38 +13,29 @@ import { findWrongProofs, type WrongProofs } from '../../../users/factors/wrong-
 import { findGuesses, type Guesses } from '../../../users/guesses.ts'
 import { findOwnRecords } from '../../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
-import { REVOKED, renderGrants } from '../../access/grants-page.ts'
+import { renderGrants } from '../../access/grants-page.ts'
 import { describeCaller } from '../../base/action.ts'
-import { listDetails, readCells } from '../../subject/columns.ts'
+import { renderRows } from '../../subject/list-page.ts'
 import { findPatientNames } from '../../subject/page/find-patients.ts'
 import type { AdminRequest } from '../../subject/page/route.ts'
-import {
-  readDone,
-  renderActionLinks,
-  renderActionTable,
-  renderAdminPage,
-  renderAuditLinks,
-  renderDangerLink,
-  renderFacts,
-  renderLink,
-} from '../../subject/page/shell.ts'
+import { renderActionTable, renderDangerLink, renderLink } from '../../subject/page/shell.ts'
+import type { MoreDetails } from '../../subject/subject.ts'
 import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from '../sign-ins.ts'
 import { TEXTS } from '../user-fields.ts'
-import { buildUserPath, DONE, SECTION, USER_COLUMNS } from '../user-list.ts'
-import { USER_OPERATIONS } from '../user-operations.ts'
+import { buildUserPath } from '../user-list.ts'
 import type { UserDescription } from '../users.ts'
 import { renderPatientSearch, renderUnknown, type UserFormEntries } from './bind-user.ts'
 import { defineFields, renderFaultAlert, renderNoRecords } from './user-form.ts'
 
-/** `refused`: changes that cannot be saved. */
-export async function renderUserPage(
+/** What the columns of a user do not say. `refused`: changes that cannot be saved. */
+export async function describeUser(
   request: AdminRequest,
   user: UserDescription,
   refused?: { readonly entries: UserFormEntries; readonly faults: readonly UserFault[] },
-): Promise<Html> {
+): Promise<MoreDetails> {
   const { entries, faults } = refused ?? {
     entries: {
       ...user,
@@ -55,8 +46,6 @@ export async function renderUserPage(
   }
   const renderOwn = defineFields(entries, faults)
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
-  const isSelf = user.id === request.login.user.id
-  const hasPasswords = request.context.providers.passwords
   const isAsked = request.form.get(CHECK) !== undefined
   const read = listFhirUsers(user).filter(reference => isAsked || isOfStaff(reference))
   const reads = await readFhirUsers(request.context, request.admin, read)
@@ -77,40 +66,20 @@ ${user.kind === 'account' && renderPatientSearch(request, 'Find another patient 
 ${user.kind === 'account' && renderOwn('relatedPersons', { rows: 2 })}
 ${records}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>`
-  return renderAdminPage(
-    request,
-    {
-      section: SECTION,
-      title: user.displayName,
-      actions: renderActionLinks(
-        request,
-        buildUserPath(user),
-        { ...user, isSelf, hasPasswords },
-        USER_OPERATIONS,
-      ),
-      done: readDone(request, { ...DONE, revoked: REVOKED }),
-    },
-    html`${renderFaultAlert('Not saved.', faults)}${warnings}
-${renderFacts([
-  ...listDetails(USER_COLUMNS, user, request),
-  ...(guesses ? [['Wrong passwords', renderGuesses(user, guesses)] as const] : []),
-  ...(wrongProofs ? [['Wrong codes and passkeys', renderWrongProofs(wrongProofs)] as const] : []),
-  [
-    'Audit',
-    renderAuditLinks(
-      ['Records of this user', { user: user.username }],
-      ['Changes to this account', { target: `account/${user.id}` }],
-    ),
-  ],
-])}
-${request.mayChange ? form : records}
+  return {
+    above: html`${renderFaultAlert('Not saved.', faults)}${warnings}`,
+    facts: [
+      ...(guesses ? [['Wrong passwords', renderGuesses(user, guesses)] as const] : []),
+      ...(wrongProofs ? [['Wrong codes and passkeys', renderWrongProofs(wrongProofs)] as const] : []),
+    ],
+    below: html`${request.mayChange ? form : records}
 <h2 class="section__title subhead" id="sign-ins">Sign-ins now</h2>
 ${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(request, user, signIns)}
 <h2 class="section__title subhead">Provider accounts</h2>
 ${renderLinks(request, user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
-  )
+  }
 }
 
 /** The audit trail has each of them. */
@@ -176,23 +145,19 @@ function renderRecord(id: string, person: Person | undefined): Html {
   return html`<li>${person && html`<bdi>${formatName(person.name)}</bdi>${born} `}<code>Patient/${id}</code></li>`
 }
 
-const { heads, renderRow } = readCells(SIGN_IN_COLUMNS)
-
 function renderSignIns(request: AdminRequest, user: UserDescription, signIns: readonly SignIn[]): Html {
-  return renderActionTable(
-    request,
-    'Sign-ins, most recently used first',
-    heads,
-    signIns.map(signIn => [
-      ...renderRow(signIn),
-      signIn.id === request.login.idHash
+  const table = {
+    columns: SIGN_IN_COLUMNS,
+    caption: 'Sign-ins, most recently used first',
+    renderAction: ({ id, browser = 'an unknown browser' }: SignIn) =>
+      id === request.login.idHash
         ? renderBadge('This browser', 'accent')
         : renderDangerLink(
-            `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: signIn.id })}`,
-            html`End<span class="sr"> the sign-in in ${signIn.browser ?? 'an unknown browser'}</span>`,
+            `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: id })}`,
+            html`End<span class="sr"> the sign-in in ${browser}</span>`,
           ),
-    ]),
-  )
+  }
+  return renderRows(request, table, signIns)
 }
 
 function renderLinks(request: AdminRequest, user: UserDescription): Html {

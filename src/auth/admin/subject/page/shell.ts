@@ -13,7 +13,6 @@ import {
 import { paths } from '../../../base/paths.ts'
 import { renderSignedInPage } from '../../../pages/parts/page-parts.ts'
 import type { AdminFailure, AdminOperation } from '../../base/action.ts'
-import type { ActionLink, OperationQuestion } from '../../base/operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
@@ -174,38 +173,6 @@ export type Columns = Parameters<typeof renderPlainTable>[0]['columns']
 export function renderFacts(facts: readonly (readonly [name: string, value: Cell])[]): Html {
   const shown = facts.map(([name, value]) => [name, html`${value ?? 'None'}`] as const)
   return html`<div class="card card__body">${renderPlainFacts(shown, 'kv--table')}</div>`
-}
-
-/** The links to the pages of actions that are offered for an app or a user. */
-export function renderActionLinks<Subject>(
-  { mayChange }: Pick<AdminRequest, 'mayChange'>,
-  path: string,
-  subject: Subject,
-  operations: Readonly<
-    Record<
-      string,
-      Pick<AdminOperation, 'signIn'> & {
-        readonly path?: string
-        readonly page?: Pick<OperationQuestion, 'button' | 'isDangerous'>
-        readonly link?: ActionLink<Subject>
-      }
-    >
-  >,
-): Html | undefined {
-  if (!mayChange) return undefined
-  return html`${Object.entries(operations).map(
-    ([verb, { path: last = verb, page, link }]) =>
-      link?.isOffered(subject) && html`${renderActionLink(`${path}/${last}`, link, page)}\n`,
-  )}`
-}
-
-function renderActionLink(
-  path: string,
-  { text, isMain }: ActionLink<never>,
-  page: Pick<OperationQuestion, 'button' | 'isDangerous'> | undefined,
-): Html {
-  if (page && page.isDangerous !== false) return renderDangerLink(path, text)
-  return renderLink(path, text, `btn${isMain ? '' : ' btn--quiet'} btn--small`)
 }
 
 /** A link to the page of an action that cannot be undone. */

@@ -8,6 +8,7 @@ import { paths } from '../../../base/paths.ts'
 import { renderAuditOff } from '../../../pages/parts/audit-result.ts'
 import { findNames, type KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
+import type { Area } from '../../subject/area.ts'
 import { readCells } from '../../subject/columns.ts'
 import type { Filter } from '../../subject/list.ts'
 import { renderFilter, sendWrongFilters } from '../../subject/list-page.ts'
@@ -23,6 +24,7 @@ import {
 import type { AdminRequest, AdminRoute } from '../../subject/page/route.ts'
 import { LISTED, renderAdminPage, renderLink, renderTable } from '../../subject/page/shell.ts'
 import {
+  auditEndpoints,
   EXPORT_FORMATS,
   type ExportFormat,
   exportRecords,
@@ -34,7 +36,7 @@ import { type AccessSummary, findWorkstations, summarizeAccess } from '../audit-
 import { CHECK_FILE, checkFileInTurn } from '../check-file.ts'
 import { listPatients, RECORD_CELLS } from '../columns.ts'
 import { describeFilter, describeUnknown, PAGE_FILTERS } from '../filters.ts'
-import { findVerification, startVerification, VERIFY_TRAIL } from '../verification.ts'
+import { findVerification, startVerification, VERIFY_TRAIL, verificationEndpoints } from '../verification.ts'
 import { findUsableGrant, renderRecordPage } from './audit-record.ts'
 import { renderSummaries } from './audit-summary.ts'
 import { renderVerification } from './audit-verification.ts'
@@ -43,7 +45,7 @@ import { type AuditView, buildAuditQuery, readAuditView } from './view.ts'
 const PAGE = { section: 'audit', title: 'Audit' } as const
 
 /** `/admin/audit`: review of the audit trail, and its export. */
-export const auditRoutes: readonly AdminRoute[] = [
+const auditRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/audit',
@@ -153,6 +155,12 @@ export const auditRoutes: readonly AdminRoute[] = [
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
   { method: 'GET', path: '/audit/export.csv', handle: request => sendExport(request, 'csv') },
 ]
+
+export const TRAIL_AREA: Area = {
+  routes: auditRoutes,
+  endpoints: [...auditEndpoints, ...verificationEndpoints],
+  operations: [SHOW_RECORD, CHECK_FILE],
+}
 
 /** Downloads the filtered records, and records the export. */
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {

@@ -2,28 +2,23 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
-import { fail, findOwn, isFailure } from '../../core/index.ts'
-import { type Api, addEndpoints, createOpenApi, NONE, StreamedText } from '../../endpoint/index.ts'
-import { lockRows, type Schema } from '../../store/index.ts'
-import { auditEvent } from '../base/audit.ts'
-import { paths } from '../base/paths.ts'
-import { forbidCaching } from '../base/request.ts'
+import { fail, findOwn, isFailure } from '../../../core/index.ts'
+import { type Api, addEndpoints, CLOSED, NONE, StreamedText } from '../../../endpoint/index.ts'
+import { lockRows, type Schema } from '../../../store/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import { paths } from '../../base/paths.ts'
+import { forbidCaching } from '../../base/request.ts'
 import {
   type AccessToken,
   authenticateBearer,
   type BearerFailure,
   findIssuedFor,
   sendBearerError,
-} from '../oauth/access-token.ts'
-import { type Client, findClient } from '../oauth/clients/client.ts'
-import type { AuthContext } from '../oauth/context.ts'
-import type { AdminFailureCode } from '../words/administration.ts'
-import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
-import { GRANT, GRANTS, SERVICES } from './access/access-list.ts'
-import { exportEndpoints } from './access/exports.ts'
-import { userEndpoints } from './accounts/api.ts'
-import { signInEndpoints } from './accounts/sign-ins.ts'
-import { clientEndpoints } from './apps/api.ts'
+} from '../../oauth/access-token.ts'
+import { type Client, findClient } from '../../oauth/clients/client.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import type { AdminFailureCode } from '../../words/administration.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../../words/program-scopes.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -32,38 +27,8 @@ import {
   failAdmin,
   isAllowed,
   makeAdmin,
-} from './base/action.ts'
-import { type AdminCall, type AdminEndpoint, readMembers } from './base/endpoint.ts'
-import { overviewEndpoints } from './overview/overview.ts'
-import { AGENTS } from './server/agents.ts'
-import { KEYS, SIGNING_KEYS } from './server/keys.ts'
-import { policyEndpoints } from './server/policy.ts'
-import { providerEndpoints } from './server/providers.ts'
-import { systemEndpoints } from './server/system.ts'
-import { defineListEndpoint } from './subject/endpoint.ts'
-import { defineOperationEndpoints } from './subject/operations.ts'
-import { auditEndpoints } from './trail/audit.ts'
-import { verificationEndpoints } from './trail/verification.ts'
-
-/** Every endpoint, also the pages' confirmations. */
-export const ENDPOINTS: readonly AdminEndpoint[] = [
-  ...overviewEndpoints,
-  ...clientEndpoints,
-  ...userEndpoints,
-  ...defineListEndpoint(KEYS),
-  ...defineOperationEndpoints(SIGNING_KEYS),
-  ...defineOperationEndpoints(AGENTS),
-  ...defineListEndpoint(SERVICES),
-  ...defineListEndpoint(GRANTS),
-  ...defineOperationEndpoints(GRANT),
-  ...exportEndpoints,
-  ...signInEndpoints,
-  ...auditEndpoints,
-  ...verificationEndpoints,
-  ...policyEndpoints,
-  ...providerEndpoints,
-  ...systemEndpoints,
-]
+} from '../base/action.ts'
+import { type AdminCall, type AdminEndpoint, readMembers } from '../base/endpoint.ts'
 
 const AUDITOR = { admin: false, auditor: true }
 
@@ -82,11 +47,10 @@ function getScope(endpoint: AdminEndpoint): string {
 export function addAdminApi(
   app: FastifyInstance,
   context: AuthContext,
-  more: readonly AdminEndpoint[] = [],
+  endpoints: readonly AdminEndpoint[],
 ): void {
   const admins = new WeakMap<FastifyRequest, Admin>()
-  const api = defineAdminApi(context.settings.issuerUrl)
-  addEndpoints(app, { ...api, endpoints: [...api.endpoints, ...more] }, endpoint => {
+  addEndpoints(app, describeAdminApi(context.settings.issuerUrl, endpoints), endpoint => {
     const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
       const admin = await findAdmin(context, request, endpoint)
       if (!isFailure(admin)) return void admins.set(request, admin)
@@ -201,10 +165,7 @@ function sendFailure(reply: FastifyReply, failure: AdminFailure): FastifyReply {
   return reply.code(status).send({ error, error_description: failure.sentence })
 }
 
-const ErrorBody = Type.Object(
-  { error: Type.String(), error_description: Type.String() },
-  { additionalProperties: false },
-)
+const ErrorBody = Type.Object({ error: Type.String(), error_description: Type.String() }, CLOSED)
 
 const ERRORS = {
   400: 'A member or a parameter is unknown or not valid (`invalid_request`).',
@@ -215,13 +176,13 @@ const ERRORS = {
   503: 'A component is unavailable (`temporarily_unavailable`). Try again.',
 } as const
 
-function defineAdminApi(issuerUrl: string): Api<AdminEndpoint> {
+export function describeAdminApi(issuerUrl: string, endpoints: readonly AdminEndpoint[]): Api<AdminEndpoint> {
   return {
     title: 'Sallyport administration API',
     description: `For clients that are registered with \`client add --admin\`, or, to read only, with \`client add --admin-read\`. Their token for \`${ADMIN_SCOPE}\` or \`${ADMIN_READ_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
     url: issuerUrl,
     prefix: paths.adminApi,
-    endpoints: ENDPOINTS,
+    endpoints,
     securitySchemes: {
       administrator: {
         type: 'oauth2',
@@ -245,8 +206,4 @@ function defineAdminApi(issuerUrl: string): Api<AdminEndpoint> {
       },
     }),
   }
-}
-
-export function createAdminApiDocument(issuerUrl: string) {
-  return createOpenApi(defineAdminApi(issuerUrl))
 }
