@@ -5,7 +5,7 @@ import { findSignIns } from '../../users/sign-ins.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 import { type Area, defineArea } from '../subject/area.ts'
 import { describeColumns, toJson } from '../subject/columns.ts'
-import type { Caller, Subject } from '../subject/subject.ts'
+import type { AdminCaller, Subject } from '../subject/subject.ts'
 import { NewLink, Password, WithLink } from './change-sign-in.ts'
 import { addUser, changeUser } from './change-user.ts'
 import { findUnknown, listFhirUsers } from './fhir-users.ts'
@@ -38,7 +38,7 @@ const KINDS = {
 } as const
 
 /** A user for programs, with a question to the FHIR server. */
-async function describeOne(kind: UserKind, { context, admin }: Caller, user: UserDescription) {
+async function describeOne(kind: UserKind, { context, admin }: AdminCaller, user: UserDescription) {
   const unknown = await findUnknown(context, admin, listFhirUsers(user))
   const warnings = await describeSharing(context, user)
   return {

@@ -2,7 +2,7 @@ import type { AdminOperation } from '../base/action.ts'
 import { SIGN_IN_OPERATIONS } from './change-sign-in.ts'
 import { CHANGE_OPERATIONS } from './change-user.ts'
 import { LINK_OPERATIONS } from './link-user.ts'
-import { nameOperation, type UserOperations } from './perform-on-user.ts'
+import { nameOperation } from './perform-on-user.ts'
 import type { UserKind } from './user-fields.ts'
 
 /** The operations on users, by verb, in the order of their links. The audit trail and the command line name them `clinician disable`, `account disable`. */
@@ -10,11 +10,4 @@ export const USER_OPERATIONS = { ...SIGN_IN_OPERATIONS, ...CHANGE_OPERATIONS, ..
 
 export function getUserOperation(kind: UserKind, verb: keyof typeof USER_OPERATIONS): AdminOperation {
   return nameOperation(kind, { verb, signIn: USER_OPERATIONS[verb].signIn })
-}
-
-/** The names in the audit trail. */
-export function listUserOperations(kind: UserKind): readonly AdminOperation[] {
-  return Object.entries<UserOperations[string]>(USER_OPERATIONS).flatMap(([verb, { signIn, recordedAs }]) =>
-    recordedAs === undefined ? [nameOperation(kind, { verb, signIn })] : [],
-  )
 }

@@ -10,7 +10,7 @@ import type { AdminRequest, Answer } from './page/route.ts'
 import type { AdminPage, Confirmation } from './page/shell.ts'
 
 /** Who asks, on a page or by the API. */
-export type Caller = Pick<AdminCall, 'admin' | 'context'>
+export type AdminCaller = Pick<AdminCall, 'admin' | 'context'>
 
 /** The page on which an administrator confirms an operation. */
 export interface OperationQuestion<Row = never> {
@@ -78,7 +78,7 @@ export interface Subject<Row, Target, Changed, Listed = Row> {
   readonly operations: RowOperations<Row, Target, Changed>
   toTarget(id: string): Target
   /** Finds the row of a path. */
-  find?(caller: Caller, id: string): Promise<Row | AdminFailure>
+  find?(caller: AdminCaller, id: string): Promise<Row | AdminFailure>
   readonly api?: {
     /** Of a row. */
     readonly path: `/${string}/:${string}`
@@ -86,11 +86,11 @@ export interface Subject<Row, Target, Changed, Listed = Row> {
     readonly one?: {
       readonly title: string
       readonly result: TSchema
-      describe(row: Row, caller: Caller): unknown
+      describe(row: Row, caller: AdminCaller): unknown
     }
     /** The response to an operation. */
     readonly result: TSchema
-    describe(changed: Changed, caller: Caller, verb: string): unknown
+    describe(changed: Changed, caller: AdminCaller, verb: string): unknown
   }
   readonly pages?: SubjectPages<Row, Changed>
   /** `noun`: in the words of a command. `option`: by which it names a row, unless it is on all. */
