@@ -6,6 +6,8 @@ import { isRecord } from '../core/index.ts'
 import { type Claims, signJwt } from '../jwt/index.ts'
 import { createSealer, type Store, sha256 } from '../store/index.ts'
 import { createLogger } from '../web/http/index.ts'
+import { APP_FILTER, USER_FILTER } from './admin/base/find-named.ts'
+import { findActor } from './admin/trail/audit-who.ts'
 import { LIMITS } from './base/limits.ts'
 import { AuthRefusal } from './base/refusal.ts'
 import { readParameters } from './base/request.ts'
@@ -349,7 +351,13 @@ const WAYS: Readonly<Record<FaultReason, Way>> = {
     const record = { at: auth.time.now, allowed: true, status: 200, client: 'other', launch }
     return sendRecords({ records: [{ id: 'a', record }] }, world)
   },
+  'user-not-known': async ({ store }) =>
+    (await USER_FILTER.find({ store, actor: COMMAND }, 'nobody')).unknown,
+  'app-not-known': async ({ store }) => (await APP_FILTER.find({ store, actor: COMMAND }, 'nothing')).unknown,
+  'nobody-known': async ({ store }) => (await findActor({ store }, 'nobody')).unknown,
 }
+
+const COMMAND = { kind: 'command', operator: 'tester' } as const
 
 describe('every fault of a value', () => {
   const open = openTestStore()

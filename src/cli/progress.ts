@@ -1,5 +1,5 @@
+import { formatCount } from '../core/index.ts'
 import type { Output } from './command.ts'
-import { formatCount } from './format-count.ts'
 
 /** How far a command is. */
 export interface Progressed {

@@ -26,7 +26,7 @@ import { rotateKeys, withdrawKey } from './server/keys.ts'
 import { explainPatientAccess } from './server/policy.ts'
 import { testProvider } from './server/providers.ts'
 import { reloadSettings } from './server/system.ts'
-import { readFilters, refuseFilters } from './subject/list.ts'
+import { readFilters, refuseFilters } from './subject/filters.ts'
 import { exportRecords } from './trail/audit.ts'
 import { checkFile, checkFileInTurn } from './trail/check-file.ts'
 import { startVerification } from './trail/verification.ts'
@@ -132,8 +132,9 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
   'client-not-shown': ({ page }) => page('/apps/nobody/edit'),
   'key-not-shown': ({ page }) => page('/keys/nobody/withdraw'),
   'user-not-shown': ({ page }) => page('/clinicians/nobody/disable'),
+  'record-unknown': ({ page }) => page('/audit/0'),
   'exports-running': async ({ admin }) => {
-    const wanted = { ...BASE, filter: {}, unknown: [] }
+    const wanted = { ...BASE, meant: {}, unknown: [] }
     const running = await Promise.all(
       Array.from({ length: LIMITS.exports }, () => exportRecords(admin, 'csv', wanted)),
     )

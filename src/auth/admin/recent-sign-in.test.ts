@@ -25,7 +25,7 @@ import { setAgents } from './server/agents.ts'
 import { listKeys, rotateKeys, withdrawKey } from './server/keys.ts'
 import { testProvider } from './server/providers.ts'
 import { reloadSettings, setLogLevel } from './server/system.ts'
-import { exportList } from './subject/list.ts'
+import { exportList } from './subject/export.ts'
 import { exportRecords } from './trail/audit.ts'
 import { checkFile } from './trail/check-file.ts'
 import { startVerification } from './trail/verification.ts'
@@ -58,6 +58,9 @@ const SERVICE = {
   scope: 'system/*.cruds',
   jwks: { keys: [{ ...rsaPair().publicKey.export({ format: 'jwk' }), kid: 'own', alg: 'RS384' }] },
 }
+
+/** A list without filters. */
+const UNFILTERED = { meant: {}, unknown: [] }
 
 /** The action on the client, the user or the grant with this name. */
 type Attempt = (admin: Admin, name: string) => Promise<unknown>
@@ -168,9 +171,10 @@ const ATTEMPTS = {
   'audit verify': admin => startVerification(admin, sealer, {}),
   'audit check-file': admin =>
     checkFile(admin, ['id\r\n1\r\n'], { fhirBaseUrl: 'http://localhost:8080/fhir' }),
-  'users export': admin => exportList(ALL_USERS, { name: 'users export', signIn: 'never asks' }, admin, {}),
+  'users export': admin =>
+    exportList(ALL_USERS, { operation: { name: 'users export', signIn: 'never asks' } }, admin, UNFILTERED),
   'audit export': admin =>
-    exportRecords(admin, 'csv', { filter: {}, unknown: [], fhirBaseUrl: 'http://localhost:8080/fhir' }),
+    exportRecords(admin, 'csv', { ...UNFILTERED, fhirBaseUrl: 'http://localhost:8080/fhir' }),
 } satisfies Record<string, Attempt>
 
 /** What may happen after a sign-in of any age. Everything else asks: add a row only for what gives nobody access. */

@@ -291,6 +291,11 @@ export const ADMINISTRATION = {
     sentence: 'a head is a number, a colon and 43 characters, as an earlier verification showed it',
     remedy: 'Copy the head of an earlier verification as a whole.',
   },
+  'record-unknown': {
+    code: 'not_found',
+    sentence: 'there is no such record',
+    remedy: 'Open the list again: records are removed after the time that they are kept.',
+  },
   'exports-running': {
     code: 'unavailable',
     sentence: 'other exports are running',

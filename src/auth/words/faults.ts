@@ -162,6 +162,13 @@ const AUDIT_FAULTS = {
   'record-of-another': 'launch is that of another app or user',
 } as const
 
+/** Of the filters of administration. */
+const FILTER_FAULTS = {
+  'user-not-known': 'no user is known as {name}',
+  'app-not-known': 'no app is known as {name}',
+  'nobody-known': 'no account, app, FHIR user or operator is known as {name}',
+} as const
+
 /** All tables of faults, by their titles in docs/errors.md. */
 export const FAULT_TABLES = {
   'Properties of apps': CLIENT_FAULTS,
@@ -173,6 +180,7 @@ export const FAULT_TABLES = {
   'Launch forms, and launches by an EHR': LAUNCH_FAULTS,
   'Links for developers': LINK_FAULTS,
   'Audit records of FHIR servers': AUDIT_FAULTS,
+  'Filters of administration': FILTER_FAULTS,
 } as const
 
 export const FAULTS = joinTables(FAULT_TABLES)

@@ -13,14 +13,13 @@ import {
   verifyTrail,
 } from '../../audit/index.ts'
 import {
-  describeUnknown,
   type FileCheck,
-  readTrailFilters,
+  readRecordFilter,
   TRAIL_FILTERS,
   TRAIL_HEAD,
   type VerifiedTrail,
 } from '../../auth/index.ts'
-import { escapeLine, HOW, isFailure } from '../../core/index.ts'
+import { escapeLine, formatCount, HOW, isFailure } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
@@ -33,7 +32,6 @@ import {
   isSet,
   printJson,
 } from '../command.ts'
-import { formatCount } from '../format-count.ts'
 import { parseTime } from '../parse-time.ts'
 import { loadSettings, performCommand, recordCommand, withStore } from '../with-store.ts'
 import { formatOptions, listOptions, listOptionValues, readOptionFilters } from './filters.ts'
@@ -104,7 +102,7 @@ ${formatOptions([
     )
     const limit = readLimit(args)
     return withStore(io, async store => {
-      const read = await readTrailFilters(store, wanted)
+      const read = await readRecordFilter(store, wanted)
       if (isFailure(read)) throw failMisuse(`Cannot list records: ${read.text}`)
       const { filter, unknown } = read
       const ids = await openEventIds(store)
@@ -112,7 +110,7 @@ ${formatOptions([
       const found = await findRecords(store, { ...filter, limit })
       await print(found.toReversed())
       if (found.length === 0 && unknown.length > 0)
-        throw new CommandFailure(`Cannot list records: ${describeUnknown(unknown)}`)
+        throw new CommandFailure(`Cannot list records: ${unknown.map(({ text }) => text).join('; ')}`)
       if (found.length === 0) io.stderr.write('The audit trail contains no such record.\n')
       if (isSet(args, 'follow')) await follow(store, filter, found[0], print)
       return 0 as const

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describeExport } from '../../auth/index.ts'
 import type { Settings } from '../../config/index.ts'
-import { describeError, findCode, HOW, isFailure } from '../../core/index.ts'
+import { describeError, findCode, formatCount, HOW, isFailure } from '../../core/index.ts'
 import type { ExportFiles, NotExported } from '../../export/index.ts'
 import { isId, isResourceType } from '../../fhir/index.ts'
 import type { LocalSelection } from '../../fhir-api/index.ts'
@@ -17,7 +17,6 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { formatCount } from '../format-count.ts'
 import { findOperator } from '../operator.ts'
 import { parseTime } from '../parse-time.ts'
 import { createProgress, type Progress } from '../progress.ts'

@@ -1,24 +1,33 @@
 import { Type } from 'typebox'
-import { isFailure } from '../../../core/index.ts'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { formatName } from '../../../web/person/index.ts'
 import { type Html, html, renderBadge, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
-import type { Admin, AdminFailure, AdminOperation } from '../base/action.ts'
-import { findWantedAccounts, findWantedApps } from '../base/find-named.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
+import type { AdminOperation } from '../base/action.ts'
+import { APP_FILTER, USER_FILTER } from '../base/find-named.ts'
+import { defineArea } from '../subject/area.ts'
 import type { SubjectColumns } from '../subject/columns.ts'
-import { defineList, type Wanted } from '../subject/list.ts'
-import { findPatientNames, type PatientNames, renderPatient } from '../subject/page/find-patients.ts'
-import { renderLink } from '../subject/page/shell.ts'
+import type { Found } from '../subject/filters.ts'
+import { defineList, type ListView, type MoreOfList } from '../subject/list.ts'
+import { renderRows } from '../subject/list-page.ts'
+import {
+  findPatientNames,
+  isMistyped,
+  type PatientNames,
+  renderPatient,
+} from '../subject/page/find-patients.ts'
+import type { AdminRequest } from '../subject/page/route.ts'
+import { renderDangerLink, renderLink } from '../subject/page/shell.ts'
 import type { Subject } from '../subject/subject.ts'
 import {
   findGrant,
   type GrantDescription,
-  type GrantFilter,
   listGrants,
   listServices,
   revokeGrantById,
   type ServiceDescription,
 } from './grants.ts'
+import { findLastUse } from './last-use.ts'
 
 /** Access of an app on behalf of a user, or by itself. */
 export interface GivenAccess
@@ -26,7 +35,14 @@ export interface GivenAccess
     Partial<Omit<GrantDescription, keyof ServiceDescription>> {
   /** The names of patients that the page shows. */
   readonly names?: PatientNames
+  /** Of a program. */
+  readonly lastUse?: number | undefined
 }
+
+export const REVOKED = 'The access is revoked.'
+export const CAPTION = 'Access of apps, newest first'
+
+const EXPORT_ACCESS: AdminOperation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }
 
 export const ACCESS_COLUMNS: SubjectColumns<GivenAccess> = {
   id: {
@@ -90,83 +106,101 @@ function renderAccessPatient({ patientId, opensEvery, names = new Map() }: Given
   return html`${renderPatient(patientId, names)}${opensEvery && html`<span class="sub">and any other</span>`}`
 }
 
-export function renderScopes(scope: string): Html {
+function renderScopes(scope: string): Html {
   const { length } = scope.split(' ')
   return html`<details class="more"><summary>${length === 1 ? '1 scope' : `${length} scopes`}</summary><p class="url url--block">${scope}</p></details>`
 }
 
 const SERVICE_COLUMNS: SubjectColumns<GivenAccess> = {
   client_id: { schema: Type.String(), of: 'clientId' },
-  client_name: { schema: Type.String(), of: 'clientName' },
+  client_name: {
+    schema: Type.String(),
+    of: 'clientName',
+    page: [
+      'App',
+      ({ clientId, clientName }) => renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
+    ],
+  },
+  summary: { page: ['What it may do', ({ scope }) => summarizeScopes(scope)] },
   scope: {
     schema: Type.String(),
     about: 'The scopes that it may request without a user.',
     of: 'scope',
+    page: ['Scopes', ({ scope }) => renderScopes(scope)],
+  },
+  last_used: {
+    page: ['Last used', ({ lastUse }) => (lastUse === undefined ? 'Never' : renderDateTime(lastUse))],
   },
 }
 
 const FILTERS = {
-  client_id: {
-    schema: Type.String(),
-    about: 'The id of an app.',
-    help: 'Only access of this app: its id or its name.',
-    name: 'app',
-    option: 'client',
-  },
+  client_id: { ...APP_FILTER, help: 'Only access of this app: its id or its name.' },
   clinician_id: {
-    schema: Type.String(),
-    about: 'The id of a clinician or an account.',
+    ...USER_FILTER,
     help: 'Only grants of this user: a username, a name, the id of an account or a FHIR user (Practitioner/1).',
-    name: 'user',
   },
   patient: {
     schema: Type.String(),
     about:
       'The id of a patient. `any`: grants with access to every patient that the user can see (`user/` scopes).',
+    names: 'patient',
+    find: async (_: unknown, text: string): Promise<Found<readonly string[] | 'any'>> => ({
+      found: text === ANY ? ANY : [text.replace(/^Patient\//, '')],
+    }),
   },
-}
-
-type AccessFilter = Omit<GrantFilter, 'after' | 'limit'>
+} as const
 
 /** The value of a filter by patient that means `opensEvery`. */
-export const ANY_PATIENT = 'any'
+const ANY = 'any'
 
-async function readFilter(
-  admin: Admin,
-  { client_id, clinician_id, patient }: Wanted<typeof FILTERS>,
-): Promise<AccessFilter | AdminFailure> {
-  const userIds = await findWantedAccounts(admin, clinician_id)
-  if (isFailure(userIds)) return userIds
-  const clientIds = await findWantedApps(admin, client_id)
-  if (isFailure(clientIds)) return clientIds
-  if (patient === ANY_PATIENT) return { userIds, clientIds, opensEvery: true }
-  const patientIds = patient === undefined ? undefined : [patient.replace(/^Patient\//, '')]
-  return { userIds, clientIds, patientIds }
-}
+type AccessView = ListView<typeof FILTERS>
 
 /** Who has access now: the grants of users. */
 export const GRANTS = defineList<GivenAccess, typeof FILTERS>({
   columns: ACCESS_COLUMNS,
   filters: FILTERS,
-  async read(admin, { after, limit, ...wanted }) {
-    const filter = await readFilter(admin, wanted)
-    return isFailure(filter) ? filter : listGrants(admin, { ...filter, after, limit })
-  },
+  read: (admin, { client_id: clientIds, clinician_id: userIds, patient, ...page }) =>
+    listGrants(admin, {
+      clientIds,
+      userIds,
+      ...(patient === ANY ? { opensEvery: true } : { patientIds: patient }),
+      ...page,
+    }),
   others: {
     name: 'services',
     columns: SERVICE_COLUMNS,
-    async read(admin, wanted) {
-      const filter = await readFilter(admin, wanted)
-      if (isFailure(filter)) return filter
-      const { userIds, clientIds } = filter
-      return userIds ? [] : listServices(admin, { clientIds, usesFhir: wanted.patient !== undefined })
-    },
+    // Backend services act for no user.
+    read: async (admin, { client_id: clientIds, clinician_id: userIds, patient }) =>
+      userIds ? [] : listServices(admin, { clientIds, usesFhir: patient !== undefined }),
   },
   api: {
     path: '/grants',
     title: 'Who has access now: grants that can still be used, newest first',
     description: 'All of them, or of an app, a user or a patient. A page may have fewer items than `limit`.',
   },
+  page: {
+    section: 'access',
+    title: 'Access now',
+    lead: 'Apps that can use records now, on behalf of a user or by themselves. Users see their own under Apps with access.',
+    caption: CAPTION,
+    fields: ['clinician_id', 'client_id', 'patient'],
+    notFound: { title: 'No app has access', text: 'No access that can be used now matches these filters.' },
+    noMatch: 'No access that can be used now matches these filters.',
+    notYetFound: {
+      title: 'None among the newest',
+      text: 'Older access may match. See the next page.',
+    },
+    unknown: {
+      title: 'Unknown user, app or patient.',
+      patient: 'Unknown user, app or patient.',
+      misspelt: 'Check the spelling. Somebody may still have access.',
+      unsure: 'Somebody may still have access.',
+    },
+    done: { revoked: REVOKED },
+    renderAction: (access, { request }) => renderRevoke(access, `?${request.url.split('?')[1] ?? ''}`),
+    complete: completePage,
+  },
+  csv: { path: '/access/export.csv', file: 'access.csv', operation: EXPORT_ACCESS, target: 'csv' },
   command: {
     name: 'grant list',
     nouns: 'grants',
@@ -177,15 +211,69 @@ export const GRANTS = defineList<GivenAccess, typeof FILTERS>({
   },
 })
 
+/** The names of the patients, and the programs that have access without a user. */
+async function completePage(
+  request: AdminRequest,
+  view: AccessView,
+  items: readonly GivenAccess[],
+): Promise<MoreOfList<GivenAccess>> {
+  const { meant, patients, isContinued } = view
+  const ids = items.flatMap(({ patientId }) => patientId ?? [])
+  const names = await findPatientNames(request, 'administration-names', ids, patients)
+  const services = isContinued ? [] : await GRANTS.others?.read(request.admin, meant)
+  return {
+    items: items.map(access => ({ ...access, names })),
+    between: html`${patients && isMistyped(patients) && renderNoteOnPatient(view)}
+<h2 class="section__title subhead">On behalf of users</h2>`,
+    below: await renderServices(request, services ?? []),
+  }
+}
+
+/** Access to all patients of a user includes the one that was asked for. */
+function renderNoteOnPatient({ buildPath }: AccessView): Html {
+  return html`<p class="small">Apps may also open this patient through ${renderLink(buildPath({ patient: ANY }), 'access to every patient whom a user may see')}.</p>`
+}
+
+/** `list`: the query of the list to which a revocation returns, with its question mark. */
+export function renderRevoke({ id = '', clientName, username }: GivenAccess, list?: string): Html {
+  const query = list === undefined ? '' : `?${new URLSearchParams({ list })}`
+  return renderDangerLink(
+    `/grants/${encodeURIComponent(id)}/revoke${query}`,
+    html`Revoke<span class="sr"> access of ${clientName} for ${username}</span>`,
+  )
+}
+
+async function renderServices(
+  request: AdminRequest,
+  services: readonly GivenAccess[],
+): Promise<Html | undefined> {
+  if (services.length === 0) return undefined
+  const used = services.map(async service => ({
+    ...service,
+    lastUse: await findLastUse(request.admin, service.clientId),
+  }))
+  const table = {
+    columns: SERVICE_COLUMNS,
+    caption: 'Apps that need no user',
+    renderAction: ({ clientId, clientName }: GivenAccess) =>
+      renderDangerLink(
+        `/apps/${encodeURIComponent(clientId)}/disable`,
+        html`Disable<span class="sr"> ${clientName}</span>`,
+      ),
+  }
+  return html`<h2 class="section__title subhead">Without a user</h2>
+<p class="small">Backend services and programs of this server. They have access until they are disabled.</p>
+<div class="after">${renderRows(request, table, await Promise.all(used))}</div>`
+}
+
 /** Programs that have access without a user. */
-export const SERVICES = defineList<GivenAccess, Pick<typeof FILTERS, 'client_id'>>({
+const SERVICES = defineList<GivenAccess, Pick<typeof FILTERS, 'client_id'>>({
   columns: SERVICE_COLUMNS,
   filters: { client_id: FILTERS.client_id },
-  async read(admin, { client_id }) {
-    const filter = await readFilter(admin, { client_id })
-    if (isFailure(filter)) return filter
-    return { items: await listServices(admin, { clientIds: filter.clientIds }), next: undefined }
-  },
+  read: async (admin, { client_id: clientIds }) => ({
+    items: await listServices(admin, { clientIds }),
+    next: undefined,
+  }),
   api: {
     path: '/services',
     title: 'Programs that have access now without a user (`client_credentials`), by id',
@@ -201,7 +289,7 @@ interface ShownGrant extends GrantDescription {
 }
 
 /** The access that an app has on behalf of a user. */
-export const GRANT: Subject<ShownGrant, string, { readonly id: string }, GivenAccess> = {
+const GRANT: Subject<ShownGrant, string, { readonly id: string }, GivenAccess> = {
   name: 'grant',
   lists: [SERVICES, GRANTS],
   operations: {
@@ -273,8 +361,5 @@ function formatList(filters: string | undefined, done?: string): string | undefi
   return `/access?${query}`
 }
 
-export const EXPORT_ACCESS: AdminOperation = {
-  name: 'grant export',
-  signIn: 'never asks',
-  isForAuditors: true,
-}
+/** `/admin/access`: who has access now. */
+export const ACCESS_AREA = defineArea(GRANT)

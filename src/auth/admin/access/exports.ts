@@ -1,11 +1,10 @@
 import { Type } from 'typebox'
-import { isFailure } from '../../../core/index.ts'
 import { CLOSED, OneOf, Time } from '../../../endpoint/index.ts'
 import { html } from '../../../web/ui/index.ts'
 import { type BulkExport, EXPORT_STATES, listExports, removeExport } from '../../oauth/exports.ts'
 import { describeExportLevel, renderExportState, renderExportTypes } from '../../pages/parts/exports.ts'
 import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
-import { findWantedApps } from '../base/find-named.ts'
+import { APP_FILTER } from '../base/find-named.ts'
 import { defineArea } from '../subject/area.ts'
 import { describeColumns, listDetails, toJson } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
@@ -13,13 +12,7 @@ import { renderLink } from '../subject/page/shell.ts'
 import type { Subject } from '../subject/subject.ts'
 
 const FILTERS = {
-  client_id: {
-    schema: Type.String(),
-    about: 'The id of an app.',
-    help: 'Only exports of this app: its id or its name.',
-    name: 'app',
-    option: 'client',
-  },
+  client_id: { ...APP_FILTER, help: 'Only exports of this app: its id or its name.' },
 }
 
 /** The bulk exports of backend services. */
@@ -94,10 +87,7 @@ export const EXPORTS = defineList<BulkExport, typeof FILTERS>({
     },
   },
   filters: FILTERS,
-  async read(admin, { client_id, after, limit }) {
-    const clientIds = await findWantedApps(admin, client_id)
-    return isFailure(clientIds) ? clientIds : listExports(admin, { clientIds, after, limit })
-  },
+  read: (admin, { client_id: clientIds, ...page }) => listExports(admin, { clientIds, ...page }),
   api: { path: '/exports', title: 'Bulk exports that have neither ended nor expired, newest first' },
   page: {
     section: 'access',
@@ -105,6 +95,7 @@ export const EXPORTS = defineList<BulkExport, typeof FILTERS>({
     title: 'Bulk exports',
     lead: 'Backend services that export data. No copy is stored: a file is made while it is downloaded. An export that ends cannot be downloaded any more.',
     caption: 'Bulk exports, newest first',
+    fields: [],
     notFound: {
       title: 'No export',
       text: 'No app has a bulk export that has neither ended nor expired. The audit trail has all earlier ones.',

@@ -5,7 +5,7 @@ import { cutPage, formatPosition, parsePosition, readAfter, type Store } from '.
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
 import { type Admin, type AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
-import { findWantedAccounts } from '../base/find-named.ts'
+import { USER_FILTER } from '../base/find-named.ts'
 import { defineArea } from '../subject/area.ts'
 import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
@@ -95,10 +95,8 @@ export const SIGN_IN_COLUMNS: SubjectColumns<FoundSignIn> = {
 
 const FILTERS = {
   clinician_id: {
-    schema: Type.String(),
-    about: 'The id of a clinician or an account.',
+    ...USER_FILTER,
     help: 'Only sign-ins of this user: a username, a name, the id of an account or a FHIR user (Practitioner/1).',
-    name: 'user',
   },
 }
 
@@ -111,10 +109,7 @@ export const SIGN_INS = defineList<UserSignIn, typeof FILTERS>({
     ...USE,
   },
   filters: FILTERS,
-  async read(admin, { clinician_id, ...page }) {
-    const userIds = await findWantedAccounts(admin, clinician_id)
-    return isFailure(userIds) ? userIds : listSignIns(admin, { ...page, userIds })
-  },
+  read: (admin, { clinician_id: userIds, ...page }) => listSignIns(admin, { userIds, ...page }),
   api: {
     path: '/sign-ins',
     title: 'Browsers in which users are signed in now, those that end latest come first',

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../core/index.ts'
 import { containsText } from '../../../store/index.ts'
 import { isLocked } from '../../users/guesses.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
-import { defineFlag, type Filters } from '../subject/list.ts'
+import { defineFlag, type Filters } from '../subject/filters.ts'
 
 /** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
 export const MANY_WRONG_CODES = 5

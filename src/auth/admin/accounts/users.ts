@@ -9,7 +9,7 @@ import { findLocked } from '../../users/guesses.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
 import type { AccessRules } from '../../users/validity/rule.ts'
 import { type Admin, cutPage, type ListPage, type PageRequest } from '../base/action.ts'
-import { listConditions, type Wanted } from '../subject/list.ts'
+import { listConditions, type Wanted } from '../subject/filters.ts'
 import { type PlainValues, readPlainValues, type UserKind } from './user-fields.ts'
 import { USER_FILTERS } from './user-filters.ts'
 

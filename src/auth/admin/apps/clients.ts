@@ -34,7 +34,7 @@ import {
   type Properties,
   perform,
 } from '../base/action.ts'
-import { defineFlag, type Filters, listConditions, type Wanted } from '../subject/list.ts'
+import { defineFlag, type Filters, listConditions, type Wanted } from '../subject/filters.ts'
 import type { RowOperations } from '../subject/subject.ts'
 
 export type ClientRow = Selectable<Schema['client']>

@@ -113,8 +113,13 @@ export class AdminFailure extends Failing {
   }
 
   get sentence(): string {
-    return `${this.text.charAt(0).toUpperCase()}${this.text.slice(1)}.`
+    return toSentence(this.text)
   }
+}
+
+/** A text that is the end of one. */
+export function toSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }
 
 export function failAdmin<Reason extends AdminReason>(

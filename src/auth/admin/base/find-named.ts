@@ -1,13 +1,8 @@
 import { type Kysely, sql } from 'kysely'
+import { Type } from 'typebox'
 import { containsText, type Schema, type Store } from '../../../store/index.ts'
-import { type Admin, type AdminFailure, failAdmin } from './action.ts'
-
-/** Whom a text of a filter names. */
-export interface Named<Filter> {
-  readonly filter: Filter
-  /** No account, app or operator has this name. The filter then finds only records that contain the text itself. */
-  readonly isUnknown: boolean
-}
+import { makeFault } from '../../base/fault.ts'
+import type { Admin } from './action.ts'
 
 /** Accounts or apps that one text may name. */
 const MANY = 50
@@ -49,42 +44,45 @@ function isNamed(columns: readonly string[], text: string) {
   return sql<boolean>`(${sql.join(conditions, sql` or `)})`
 }
 
-/** The accounts that a filter names. A program names one by its id: it may end what it lists. */
-export async function findWantedAccounts(
-  { store, actor }: Pick<Admin, 'store' | 'actor'>,
-  text: string | undefined,
-): Promise<readonly string[] | undefined | AdminFailure> {
-  if (text === undefined || actor.kind === 'client') return text === undefined ? undefined : [text]
-  const ids = await findAccountIds(store, text)
-  return ids.length > 0 ? ids : failAdmin('filter-unknown', { faults: `no user is known as ${text}` })
-}
-
-/** The apps that a filter names. A program names one by its id. */
-export async function findWantedApps(
-  { store, actor }: Pick<Admin, 'store' | 'actor'>,
-  text: string | undefined,
-): Promise<readonly string[] | undefined | AdminFailure> {
-  if (text === undefined || actor.kind === 'client') return text === undefined ? undefined : [text]
-  const { filter, isUnknown } = await findApps(store, text)
-  return isUnknown ? failAdmin('filter-unknown', { faults: `no app is known as ${text}` }) : filter
-}
-
 /** Finds the apps that a text means: an id or a name, also of apps that were removed. */
-export async function findApps({ db }: Store, text: string): Promise<Named<readonly string[]>> {
+export async function findApps({ db }: Store, text: string): Promise<readonly string[]> {
   const ofTable = (table: 'client' | 'removed_client') => db.selectFrom(table).select('client_id').limit(MANY)
   const isExact = isNamed(['client_id', 'name'], text)
   const exact = [
     ...(await ofTable('client').where(isExact).execute()),
     ...(await ofTable('removed_client').where(isExact).execute()),
   ]
-  const found =
-    exact.length > 0
-      ? exact
-      : await ofTable('client')
-          .where(containsText(['name'], text))
-          .execute()
-  return {
-    filter: [...new Set([text, ...found.map(({ client_id }) => client_id)])],
-    isUnknown: found.length === 0,
-  }
+  const contains = containsText(['name'], text)
+  const found = exact.length > 0 ? exact : await ofTable('client').where(contains).execute()
+  return found.map(({ client_id }) => client_id)
 }
+
+type Finder = Pick<Admin, 'store' | 'actor'>
+
+/** The filter by a user. A program names one by its id: it may end what it lists. */
+export const USER_FILTER = {
+  schema: Type.String(),
+  about: 'The id of a clinician or an account.',
+  name: 'user',
+  label: 'User',
+  names: 'user',
+  async find({ store, actor }: Finder, name: string) {
+    const found = actor.kind === 'client' ? [name] : await findAccountIds(store, name)
+    return { found, unknown: found.length === 0 ? makeFault('user-not-known', { name }) : undefined }
+  },
+} as const
+
+/** The filter by an app. A program names one by its id. */
+export const APP_FILTER = {
+  schema: Type.String(),
+  about: 'The id of an app.',
+  name: 'app',
+  option: 'client',
+  label: 'App',
+  names: 'app',
+  async find({ store, actor }: Finder, name: string) {
+    const apps = actor.kind === 'client' ? [name] : await findApps(store, name)
+    const unknown = apps.length === 0 ? makeFault('app-not-known', { name }) : undefined
+    return { found: [...new Set([name, ...apps])], unknown }
+  },
+} as const

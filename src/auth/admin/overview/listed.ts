@@ -5,7 +5,8 @@ import { ALL_USERS } from '../accounts/user-list.ts'
 import type { UserDescription } from '../accounts/users.ts'
 import { CLIENTS } from '../apps/client-list.ts'
 import type { Admin } from '../base/action.ts'
-import { buildListPath, countRows, type List, readList, type Wanted } from '../subject/list.ts'
+import type { Wanted } from '../subject/filters.ts'
+import { buildListPath, countRows, type List, readList } from '../subject/list.ts'
 import type { Matter } from './matter.ts'
 
 /** Rows of a list that need attention. The page of its link shows the rows that it counts. */

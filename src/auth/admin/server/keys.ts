@@ -18,7 +18,8 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineArea } from '../subject/area.ts'
-import { defineList, type Filters } from '../subject/list.ts'
+import type { Filters } from '../subject/filters.ts'
+import { defineList } from '../subject/list.ts'
 import { renderDangerLink, renderLink } from '../subject/page/shell.ts'
 import type { Subject } from '../subject/subject.ts'
 

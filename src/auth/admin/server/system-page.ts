@@ -9,8 +9,8 @@ import {
   defineAction,
   readDone,
   renderAdminPage,
+  renderButton,
   renderFacts,
-  renderLink,
   renderTable,
 } from '../subject/page/shell.ts'
 import { SERVER_COLUMNS, SYSTEM_COLUMNS } from './describe-system.ts'
@@ -84,18 +84,18 @@ function renderAgents(next: 'on' | 'off', mayChange: boolean): Html {
       ? 'They are switched off: every server refuses them.'
       : 'They may ask people for access to records.'
   return html`<h2 class="section__title subhead">Assistants</h2>
-<p>${state}</p>${mayChange && html`<p>${renderLink(`/agents/${next}`, `Switch assistants ${next}`, 'btn btn--quiet btn--small')}</p>`}`
+<p>${state}</p>${mayChange && html`<p>${renderButton(`/agents/${next}`, `Switch assistants ${next}`)}</p>`}`
 }
 
 export function renderReloadLink({ mayChange }: AdminRequest): Html | undefined {
-  return mayChange ? renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small') : undefined
+  return mayChange ? renderButton('/reload', 'Reload settings') : undefined
 }
 
 function renderReloaded(request: AdminRequest, { changed, needRestart }: Applied): Html {
   const renderNames = (title: string, names: readonly string[]) =>
     names.length > 0 &&
     html`<p>${title}</p><ul class="bullets">${names.map(name => html`<li><code>${name}</code></li>`)}</ul>`
-  const back = renderLink('/system', 'System', 'btn btn--quiet btn--small')
+  const back = renderButton('/system', 'System')
   return renderAdminPage(
     request,
     { section: 'system', title: 'Settings', done: 'The settings are reloaded.', actions: back },

@@ -1,7 +1,9 @@
 import { isFailure } from '../../../core/index.ts'
 import type { Admin, AdminFailure } from '../base/action.ts'
 import { tabulate, toJson } from './columns.ts'
-import { type Filters, type List, listFilters, readPages, type Wanted } from './list.ts'
+import { readAll } from './export.ts'
+import type { Filters, Wanted } from './filters.ts'
+import { type List, listFilters, openList, refuseUnknown } from './list.ts'
 
 export interface ListCommand extends NonNullable<List<never>['command']> {
   readonly filters: Filters
@@ -20,13 +22,13 @@ export function defineListCommand<Row>(list: List<Row>): readonly ListCommand[] 
       ...command,
       filters: listFilters(list),
       async read(admin, wanted) {
+        const opened = await openList(list, admin, wanted)
+        if (isFailure(opened)) return opened
         const items: Row[] = []
-        for await (const rows of readPages(list, admin, wanted)) {
-          if (isFailure(rows)) return rows
-          items.push(...rows)
-        }
-        const more = others ? await others.read(admin, wanted) : []
-        if (isFailure(more)) return more
+        for await (const rows of readAll(list, admin, opened.meant)) items.push(...rows)
+        const fault = refuseUnknown(opened, { items, next: undefined })
+        if (fault) return fault
+        const more = (await others?.read(admin, opened.meant)) ?? []
         return {
           json: {
             items: items.map(row => toJson(columns, row)),

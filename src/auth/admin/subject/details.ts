@@ -75,7 +75,8 @@ export async function renderDetails<Row, Target, Changed, Listed>(
   more?: MoreDetails,
 ): Promise<Html> {
   if (!pages?.details) throw new Error('Cannot show a page without its details')
-  const { columns, title, lead, done = {}, listRecords } = pages.details
+  const { columns, title, lead, done = {}, actions, listRecords } = pages.details
+  const links = request.mayChange && renderActionLinks(operations, buildRowPath(pages, request), row)
   const { above, facts = [], below } = more ?? (await pages.details.more?.(request, row)) ?? {}
   return renderAdminPage(
     request,
@@ -83,16 +84,14 @@ export async function renderDetails<Row, Target, Changed, Listed>(
       section: pages.section,
       title: title(row),
       lead: lead?.(row),
-      actions: request.mayChange
-        ? renderActionLinks(operations, buildRowPath(pages, request), row)
-        : undefined,
+      actions: actions || links ? html`${actions}${links}` : undefined,
       done: readDone(request, done),
     },
     html`${above}
 ${renderFacts([
   ...listDetails(columns, row, request),
   ...facts,
-  ['Audit', renderAuditLinks(...listRecords(row))],
+  ...(listRecords ? [['Audit', renderAuditLinks(...listRecords(row))] as const] : []),
 ])}
 ${below}`,
   )

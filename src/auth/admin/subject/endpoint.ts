@@ -4,10 +4,11 @@ import { CLOSED, PageOf } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AdminEndpoint, defineEndpoint, PAGE_QUERY } from '../base/endpoint.ts'
 import { describeColumns, toJson } from './columns.ts'
-import { describeFilters, type List, listFilters, readList } from './list.ts'
+import { describeFilters } from './filters.ts'
+import { type List, listFilters, readList } from './list.ts'
 
 export function defineListEndpoint<Row>(list: List<Row>): readonly AdminEndpoint[] {
-  const { api, columns } = list
+  const { api, columns, recorded } = list
   if (!api) return []
   const { isWhole, ...words } = api
   const Row = describeColumns(columns)
@@ -17,6 +18,7 @@ export function defineListEndpoint<Row>(list: List<Row>): readonly AdminEndpoint
       method: 'GET',
       ...words,
       query: isWhole ? query : Type.Object({ ...query.properties, ...PAGE_QUERY }, CLOSED),
+      ...(recorded && { operation: recorded.operation }),
       result: isWhole ? Type.Object({ items: Type.Array(Row) }, CLOSED) : PageOf(Row),
       async handle({ admin, query: { limit = LIMITS.adminPage, ...wanted } }) {
         const page = await readList(list, admin, { limit: Number(limit), ...wanted })

@@ -1,57 +1,34 @@
 import type { FastifyReply } from 'fastify'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import type { JsonSchema } from '../../../endpoint/index.ts'
-import {
-  type Choice,
-  CSV_TYPE,
-  type Html,
-  html,
-  renderAlert,
-  renderEmptyState,
-  renderSearchForm,
-  renderSelect,
-} from '../../../web/ui/index.ts'
-import { paths } from '../../base/paths.ts'
-import type { AdminFailure } from '../base/action.ts'
+import { CSV_TYPE, type Html, html, renderAlert, renderEmptyState } from '../../../web/ui/index.ts'
+import { type AdminFailure, toSentence } from '../base/action.ts'
 import { readCells } from './columns.ts'
+import { exportList } from './export.ts'
+import { type Filters, readFilters, refuseFilters, type Wanted } from './filters.ts'
 import {
-  exportList,
-  type Filter,
-  type Filters,
   findState,
   type List,
+  type ListView,
   listFilters,
-  readFilters,
-  readList,
-  refuseFilters,
+  type Opened,
+  openList,
+  recordReading,
+  refuseUnknown,
 } from './list.ts'
-import { renderInput } from './page/filters.ts'
-import { renderNextPage } from './page/list.ts'
+import { getPath, MAX_SEARCH_CHARACTERS, renderControls } from './list-controls.ts'
+import { findMeantPatients, isMistyped, renderMeantPatients } from './page/find-patients.ts'
 import type { AdminRequest, AdminRoute } from './page/route.ts'
 import {
   LISTED,
   readDone,
   renderActionTable,
   renderAdminPage,
+  renderButton,
   renderLink,
   renderTable,
 } from './page/shell.ts'
 
-const MAX_SEARCH_CHARACTERS = 100
-
-/** The parameters of a page that are no filters. */
-const OTHERS: readonly string[] = ['after', 'done']
-
-/** The filters in the URL of a page, or what is wrong with them. */
-export function readUrlFilters({ request }: AdminRequest, filters: Filters) {
-  const sent = Object.entries(isRecord(request.query) ? request.query : {})
-    .filter(([name]) => !OTHERS.includes(name))
-    .map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value] as const)
-    .filter(([, value]) => value !== '')
-    .map(([name, value]) => [name, name === 'search' ? String(value).slice(0, MAX_SEARCH_CHARACTERS) : value])
-  const { wanted, faults } = readFilters(filters, Object.fromEntries(sent), 'name')
-  return faults.length > 0 ? refuseFilters(faults) : wanted
-}
+type Page<Row> = NonNullable<List<Row>['page']>
 
 /** The page of a list, and its download. */
 export function defineListRoutes<Row>(list: List<Row>): readonly AdminRoute[] {
@@ -70,60 +47,154 @@ export function defineListRoutes<Row>(list: List<Row>): readonly AdminRoute[] {
   ]
 }
 
-/** Below the area. */
-function getPath({ path, section }: Pick<Page<never>, 'path' | 'section'>): string {
-  return path ?? `/${section}`
-}
-
-type Page<Row> = NonNullable<List<Row>['page']>
-
-function sendList<Row>(list: List<Row>, { path, operation }: NonNullable<List<Row>['csv']>) {
+function sendList<Row>(list: List<Row>, csv: NonNullable<List<Row>['csv']>) {
+  const { file = csv.path.replace(/^.*\//, '') } = csv
   return async (request: AdminRequest): Promise<FastifyReply | AdminFailure> => {
-    const wanted = readUrlFilters(request, listFilters(list))
-    const parts = isFailure(wanted) ? wanted : await exportList(list, operation, request.admin, wanted)
-    return isFailure(parts) ? parts : request.reply.sendDownload(path.replace(/^.*\//, ''), CSV_TYPE, parts)
+    const opened = await openPage(request, list)
+    const parts = isFailure(opened) ? opened : await exportList(list, csv, request.admin, opened)
+    return isFailure(parts) ? parts : request.reply.sendDownload(file, CSV_TYPE, parts)
   }
 }
 
-/** The page of a list. `above` is the result of an operation. */
+/** A list as the URL of its page asks for it. */
+interface OpenedPage extends Opened, ListView {}
+
+/** Reads the filters of a URL, and finds what they mean; patients also by their names. */
+export async function openPage<Row>(
+  request: AdminRequest,
+  list: List<Row>,
+): Promise<OpenedPage | AdminFailure> {
+  const { page } = list
+  const filters: Filters = { ...listFilters(list), ...page?.filters }
+  const wanted = readUrlFilters(request, filters)
+  if (isFailure(wanted)) return wanted
+  const opened = await openList({ ...list, filters }, request.admin, wanted)
+  if (isFailure(opened)) return opened
+  const key = Object.keys(filters).find(one => filters[one]?.names === 'patient')
+  const named = key === undefined ? undefined : wanted[key]
+  const isNamed = key !== undefined && Array.isArray(opened.meant[key])
+  const patients = isNamed
+    ? await findMeantPatients(request, page?.purpose ?? 'patient-search', String(named))
+    : undefined
+  const texts = Object.entries(filters).map(
+    ([key, { name = key }]) => [name, String(wanted[key] ?? '')] as const,
+  )
+  return {
+    wanted,
+    meant: patients && key !== undefined ? { ...opened.meant, [key]: patients.ids } : opened.meant,
+    unknown: opened.unknown,
+    patients,
+    isContinued: request.form.get('after') !== undefined,
+    buildPath(others = {}) {
+      const all = Object.entries({ ...Object.fromEntries(texts), ...others })
+      const query = new URLSearchParams(all.filter(([, value]) => value !== ''))
+      return `${page ? getPath(page) : ''}${query.size === 0 ? '' : `?${query}`}`
+    },
+  }
+}
+
+/** The parameters of a page that are no filters. */
+const OTHERS: readonly string[] = ['after', 'done']
+
+/** The filters in the URL of a page, or what is wrong with them. */
+function readUrlFilters({ request }: AdminRequest, filters: Filters): Wanted | AdminFailure {
+  const sent = Object.entries(isRecord(request.query) ? request.query : {})
+    .filter(([name]) => !OTHERS.includes(name))
+    .map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value] as const)
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => [name, name === 'search' ? String(value).slice(0, MAX_SEARCH_CHARACTERS) : value])
+  const { wanted, faults } = readFilters(filters, Object.fromEntries(sent), 'name')
+  return faults.length > 0 ? refuseFilters(faults) : wanted
+}
+
+/** The page of a list. `result`: of an operation. */
 export async function renderList<Row>(
   request: AdminRequest,
   list: List<Row>,
-  above?: Html,
-): Promise<Html | FastifyReply> {
+  result?: Html,
+): Promise<Html | FastifyReply | AdminFailure> {
   const { page } = list
   if (!page) throw new Error('Cannot show a list without a page')
-  const { form, admin } = request
-  const wanted = readUrlFilters(request, listFilters(list))
-  if (isFailure(wanted)) return sendWrongFilters(request, page, wanted)
-  const read = await readList(list, admin, { ...wanted, after: form.get('after'), limit: LISTED })
-  if (isFailure(read)) return sendWrongFilters(request, page, read)
-  const { items, next } = read
-  const { state, text, ...others } = wanted
-  const isFiltered = Object.keys(others).length > 0
-  const none = isFiltered || text !== undefined ? undefined : findState(list.states, state)?.none
-  const notFound = isFiltered ? { ...page.notFound, text: 'Nothing matches these filters.' } : page.notFound
-  const controls = [
-    renderStates(list, page, state),
-    renderSearch(request, page),
-    renderFields(request, list, page),
-  ].filter(part => part !== undefined)
+  const { admin, form } = request
+  const view = await openPage(request, list)
+  if (isFailure(view)) return sendWrongFilters(request, page, view)
+  const refused = await recordReading(list, admin, view)
+  if (refused) return refused
+  const read = await list.read(admin, { ...view.meant, after: form.get('after'), limit: LISTED })
+  const fault = page.unknown ? undefined : refuseUnknown(view, read)
+  if (fault) return sendWrongFilters(request, page, fault)
+  const { items = read.items, ...more } = (await page.complete?.(request, view, read.items)) ?? {}
+  const table = { ...page, columns: page.cells ?? list.columns }
   const rows =
-    items.length === 0
-      ? html`<div class="card">${renderEmptyState(none ?? notFound)}</div>`
-      : renderRows(request, { ...page, columns: list.columns }, items)
+    items.length > 0
+      ? renderRows(request, table, items)
+      : more.none || renderNone(list, page, view, read.next)
+  const controls = await renderControls(request, list, view.wanted)
+  const isApart = controls.length > 0 && !more.between && !page.isFolded
   return renderAdminPage(
     request,
-    { ...page, done: page.done && readDone(request, page.done), actions: renderActions(request, list, page) },
-    html`${above}${controls}
-${controls.length > 0 ? html`<div class="after">${rows}</div>` : rows}
-${next !== undefined && renderNextPage(request, getPath(page), next)}`,
+    {
+      ...page,
+      done: page.done && readDone(request, page.done),
+      actions: renderActions(request, list, view),
+    },
+    html`${result}${more.above}${controls}
+${view.patients && renderMeantPatients(view.patients, patient => view.buildPath({ patient }))}
+${more.between}
+${isApart ? html`<div class="after">${rows}</div>` : rows}
+${read.next !== undefined && renderNextPage(request, page, read.next)}
+${more.below}`,
   )
+}
+
+function renderActions<Row>(
+  request: AdminRequest,
+  { page, csv }: List<Row>,
+  view: OpenedPage,
+): Html | undefined {
+  const own = page?.actions?.(request, view)
+  if (!page || !csv) return own
+  const path = view.buildPath().replace(getPath(page), csv.path)
+  return html`${own}${renderLink(path, 'Export CSV', 'btn btn--quiet')}`
+}
+
+function renderNextPage<Row>({ request }: AdminRequest, page: Page<Row>, next: string): Html {
+  const query = new URLSearchParams(request.url.split('?')[1])
+  query.set('after', next)
+  const path = `${getPath(page)}?${query}`
+  return html`<p class="actions after">${renderButton(path, page.next ?? 'Next page')}</p>`
+}
+
+/** Why there are no rows: somebody of the filters is not known, or no row meets them. */
+function renderNone<Row>(
+  { states }: List<Row>,
+  page: Page<Row>,
+  { wanted, unknown, patients }: OpenedPage,
+  next: string | undefined,
+): Html {
+  const isUnknown = patients?.found.length === 0 && patients.fault !== undefined
+  const texts = [...unknown.map(({ text }) => toSentence(text)), ...(isUnknown ? [patients.fault ?? ''] : [])]
+  const words = next === undefined && texts.length > 0 ? page.unknown : undefined
+  if (words) {
+    const isMisspelt = !patients || isMistyped(patients)
+    const title = unknown.length > 0 ? words.title : words.patient
+    return renderAlert(
+      isMisspelt ? title : 'Not looked up.',
+      `${texts.join(' ')} ${isMisspelt ? words.misspelt : words.unsure}`,
+      'warn',
+    )
+  }
+  const { state, text, ...others } = wanted
+  const isFiltered = Object.keys(others).length > 0
+  const none = isFiltered || text !== undefined ? undefined : findState(states, state)?.none
+  const { notFound, noMatch = 'Nothing matches these filters.' } = page
+  const reason = isFiltered ? { ...notFound, text: noMatch } : (none ?? notFound)
+  return html`<div class="card">${renderEmptyState((next !== undefined && page.notYetFound) || reason)}</div>`
 }
 
 /** A table of rows, with what can be done with each. */
 export function renderRows<Row>(
-  request: Pick<AdminRequest, 'mayChange'>,
+  request: AdminRequest,
   {
     columns,
     caption,
@@ -137,7 +208,7 @@ export function renderRows<Row>(
         request,
         caption,
         heads,
-        rows.map(row => [...renderRow(row), renderAction(row)]),
+        rows.map(row => [...renderRow(row), renderAction(row, request)]),
       )
     : renderTable(caption, heads, rows.map(renderRow))
 }
@@ -153,72 +224,7 @@ export function sendWrongFilters(
     request,
     { section, title },
     html`${renderAlert('Nothing is shown.', sentence, 'bad')}
-<p class="actions after">${renderLink(getPath(page), 'Show all', 'btn btn--quiet btn--small')}</p>`,
+<p class="actions after">${renderButton(getPath(page), 'Show all')}</p>`,
   )
   return request.reply.sendPage(shown, { status: 400 })
-}
-
-function renderActions<Row>(request: AdminRequest, { csv }: List<Row>, page: Page<Row>): Html | undefined {
-  const own = page.actions?.(request)
-  if (!csv) return own
-  const [, query] = request.request.url.split('?')
-  return html`${own}${renderLink(`${csv.path}${query === undefined ? '' : `?${query}`}`, 'Export CSV', 'btn btn--quiet')}`
-}
-
-function renderStates<Row>({ states }: List<Row>, page: Page<Row>, state: unknown): Html | undefined {
-  if (!states) return undefined
-  const shown = findState(states, state)
-  return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(states).map(
-    ([name, tab]) =>
-      html`<li><a href="${paths.admin}${getPath(page)}?state=${name}"${tab === shown && html` aria-current="page"`}>${tab.text}</a></li>`,
-  )}</ul></nav>`
-}
-
-function renderSearch<Row>({ form }: AdminRequest, page: Page<Row>): Html | undefined {
-  const { search: label } = page
-  if (label === undefined) return undefined
-  return renderSearchForm({
-    action: `${paths.admin}${getPath(page)}`,
-    label,
-    subject: label,
-    value: form.get('search'),
-    hidden: { state: form.get('state') },
-    maxCharacters: MAX_SEARCH_CHARACTERS,
-  })
-}
-
-/** The filters that have a label. */
-function renderFields<Row>(
-  { form }: AdminRequest,
-  { filters }: List<Row>,
-  page: Page<Row>,
-): Html | undefined {
-  const fields = Object.entries(filters).flatMap(([key, { name = key, ...filter }]) =>
-    filter.label === undefined ? [] : [renderFilter(name, filter, form.get(name) ?? '')],
-  )
-  if (fields.length === 0) return undefined
-  return html`<form class="narrow narrow__form" method="get" action="${paths.admin}${getPath(page)}" role="search" aria-label="${page.title}">
-${fields}
-<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink(getPath(page), 'Show all', 'btn btn--quiet btn--small')}</p>
-</form>`
-}
-
-/** The field of a filter. One with few values is a choice. Others may have suggestions. */
-export function renderFilter(
-  name: string,
-  { label = '', all = 'All', isDate, schema }: Omit<Filter, 'about'>,
-  value: string,
-  suggested: readonly Choice[] = [],
-): Html {
-  const { type, anyOf = [] }: JsonSchema = schema
-  const choices: readonly Choice[] =
-    type === 'boolean'
-      ? [
-          ['true', 'Yes'],
-          ['false', 'No'],
-        ]
-      : anyOf.map(one => [String(one.const), one.title ?? String(one.const)])
-  return choices.length > 0
-    ? renderSelect({ name, label, all }, choices, value)
-    : renderInput(name, label, value, suggested, isDate ? 'date' : 'text')
 }

@@ -1,10 +1,8 @@
-import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type RawBuilder, sql } from 'kysely'
-import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
-import { CLOSED, type InvalidMembers, OneOf, readMembers } from '../../../endpoint/index.ts'
-import { formatCsvRow, type Html } from '../../../web/ui/index.ts'
-import { LIMITS } from '../../base/limits.ts'
+import { OneOf } from '../../../endpoint/index.ts'
+import type { Html } from '../../../web/ui/index.ts'
+import type { Fault } from '../../base/fault.ts'
+import type { AdministrationPurpose } from '../../base/purposes.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -12,39 +10,14 @@ import {
   failAdmin,
   type ListPage,
   type PageRequest,
+  type Properties,
   recordAction,
 } from '../base/action.ts'
-import { describeSchema, readCsv, type SubjectColumns } from './columns.ts'
+import type { SubjectColumns } from './columns.ts'
+import type { Filters, Meant, Wanted } from './filters.ts'
+import type { MeantPatients } from './page/find-patients.ts'
 import type { AdminRequest } from './page/route.ts'
 import type { AdminPage } from './page/shell.ts'
-
-/** A condition for the rows of a list. Its key is its name in the API. */
-export interface Filter {
-  readonly schema: TSchema
-  /** The text of the OpenAPI document, and of `--help` if it has no other. */
-  readonly about: string
-  readonly help?: string
-  /** In the URL of the page, if it has another name there. */
-  readonly name?: string
-  /** As an option, if it has another name than in the URL. */
-  readonly option?: string
-  /** The label of its field on the page. Without one, the URL of the page has it only. */
-  readonly label?: string
-  /** The choice of no value, for a filter with few values. */
-  readonly all?: string
-  readonly isDate?: true
-  /** The condition for the rows of a table. */
-  where?(value: unknown, context: FilterContext): RawBuilder<boolean>
-}
-
-type FilterContext = Pick<Admin, 'clock' | 'rules'>
-
-export type Filters = Readonly<Record<string, Filter>>
-
-/** The values of filters, by their names in the API. */
-export type Wanted<Of extends Filters = Filters> = {
-  readonly [Name in keyof Of]?: Static<Of[Name]['schema']> | undefined
-}
 
 export interface ListExplanation {
   readonly title: string
@@ -61,19 +34,83 @@ interface State<Of extends Filters> {
 
 export type States<Of extends Filters> = Readonly<Record<string, State<Of>>> & { readonly all: State<Of> }
 
+/** The page of a list. */
+interface ListPageWords<Row, Of extends Filters> extends Omit<AdminPage, 'actions' | 'done'> {
+  /** By default that of its section. */
+  readonly path?: `/${string}`
+  readonly caption: string
+  /** What people see, if it is not in the order of the columns. */
+  readonly cells?: SubjectColumns<Row>
+  /** The filters that differ from those of programs. */
+  readonly filters?: Filters
+  /** The filters that have a field, in their order; by default those with a label. */
+  readonly fields?: readonly (keyof Of & string)[]
+  /** Many filters, which are folded. */
+  readonly isFolded?: true
+  /** Why somebody looks patients up here. */
+  readonly purpose?: AdministrationPurpose
+  /** The label of the search, if there is a filter `text`. */
+  readonly search?: string
+  /** Why there are no rows, or none with this text. */
+  readonly notFound: ListExplanation
+  /** Why no row meets the filters. */
+  readonly noMatch?: string
+  /** Why a page is empty that others follow. */
+  readonly notYetFound?: ListExplanation
+  readonly unknown?: UnknownWords
+  readonly done?: Readonly<Record<string, string>>
+  /** The link to the next page. */
+  readonly next?: string
+  actions?(request: AdminRequest, view: ListView<Of>): AdminPage['actions']
+  /** What can be done with a row. */
+  renderAction?(row: Row, request: AdminRequest): Html
+  complete?(request: AdminRequest, view: ListView<Of>, items: readonly Row[]): Promise<MoreOfList<Row>>
+}
+
+/** What a page says about filters that name nobody who is known. Without it, the page shows nothing. */
+export interface UnknownWords {
+  readonly title: string
+  readonly patient: string
+  readonly misspelt: string
+  /** A patient who could not be looked up. */
+  readonly unsure: string
+}
+
+/** What a page shows of a list. */
+export interface ListView<Of extends Filters = Filters> {
+  readonly wanted: Wanted<Of>
+  readonly meant: Meant<Of>
+  readonly patients: MeantPatients | undefined
+  /** Whether older rows are shown. */
+  readonly isContinued: boolean
+  /** The path of the page with its filters, some replaced, by their names in the URL. */
+  buildPath(filters?: Readonly<Record<string, string>>): string
+}
+
+/** The rows with what else the page needs, and what is beside them. */
+export interface MoreOfList<Row> {
+  readonly items?: readonly Row[]
+  readonly above?: Html | false | undefined
+  readonly between?: Html | false | undefined
+  readonly below?: Html | false | undefined
+  /** Instead of the reason why there are none. */
+  readonly none?: Html | false | undefined
+}
+
 /** A list of administration. Its endpoint, page, file and command, with their filters, follow from it. */
 export interface List<Row, Of extends Filters = Filters> {
   readonly columns: SubjectColumns<Row>
   readonly filters: Of
   /** The tabs of the page. */
   readonly states?: States<Of>
-  /** A page of it, or why a filter cannot be used. */
-  read(admin: Admin, wanted: Wanted<Of> & PageRequest): Promise<ListPage<Row> | AdminFailure>
+  /** Its reading is recorded, with the filters as these properties. */
+  readonly recorded?: { readonly operation: AdminOperation; describe(opened: Opened<Of>): Properties }
+  read(admin: Admin, meant: Meant<Of> & PageRequest): Promise<ListPage<Row>>
   /** Rows of another kind after the last page, and their name in JSON. */
   readonly others?: {
     readonly name: string
     readonly columns: SubjectColumns<Row>
-    read(admin: Admin, wanted: Wanted<Of>): Promise<readonly Row[] | AdminFailure>
+    read(admin: Admin, meant: Meant<Of>): Promise<readonly Row[]>
   }
   /** How many rows there are. */
   count?(admin: Admin, wanted: Wanted<Of>): Promise<number>
@@ -84,21 +121,15 @@ export interface List<Row, Of extends Filters = Filters> {
     /** It is not read in pages. */
     readonly isWhole?: true
   }
-  readonly page?: Omit<AdminPage, 'actions' | 'done'> & {
-    /** By default that of its section. */
-    readonly path?: `/${string}`
-    readonly caption: string
-    /** The label of the search, if there is a filter `text`. */
-    readonly search?: string
-    /** Why a search or a filter finds nothing. */
-    readonly notFound: ListExplanation
-    readonly done?: Readonly<Record<string, string>>
-    actions?(request: AdminRequest): AdminPage['actions']
-    /** What can be done with a row. */
-    renderAction?(row: Row): Html
-  }
+  readonly page?: ListPageWords<Row, Of>
   /** A download, which is recorded: a list of users says who may be attacked. */
-  readonly csv?: { readonly path: `/${string}.csv`; readonly operation: AdminOperation }
+  readonly csv?: {
+    readonly path: `/${string}.csv`
+    /** The name of the file, by default the end of the path. */
+    readonly file?: string
+    readonly operation: AdminOperation
+    readonly target?: string
+  }
   readonly command?: {
     /** `sign-in list`. */
     readonly name: string
@@ -117,30 +148,6 @@ export function defineList<Row, Of extends Filters>(list: List<Row, Of>): List<R
   return list
 }
 
-/** A filter for the rows that meet a condition, or for `false` do not. */
-export function defineFlag(
-  about: string,
-  condition: RawBuilder<boolean> | ((context: FilterContext) => RawBuilder<boolean>),
-) {
-  const schema = Type.Boolean()
-  const where = (isWanted: boolean, context: FilterContext) => {
-    const met = typeof condition === 'function' ? condition(context) : condition
-    return isWanted ? met : sql<boolean>`not ${met}`
-  }
-  return { schema, about, where }
-}
-
-/** The conditions of the filters that a request has, for the rows of a table. */
-export function listConditions(
-  filters: Filters,
-  wanted: Wanted,
-  context: FilterContext,
-): readonly RawBuilder<boolean>[] {
-  return Object.entries(filters).flatMap(([name, filter]) =>
-    wanted[name] === undefined ? [] : (filter.where?.(wanted[name], context) ?? []),
-  )
-}
-
 /** The filters of a list, and `state`. */
 export function listFilters<Row>({ filters, states }: Pick<List<Row>, 'filters' | 'states'>): Filters {
   if (!states) return filters
@@ -149,70 +156,62 @@ export function listFilters<Row>({ filters, states }: Pick<List<Row>, 'filters' 
   return { state: { schema, about }, ...filters }
 }
 
-/** The filters as members of a query, by the names of the API. */
-export function describeFilters(filters: Filters): TObject {
-  const members = Object.entries(filters).map(([name, { schema, about }]) => [
-    name,
-    Type.Optional(describeSchema(schema, about)),
-  ])
-  return Type.Object(Object.fromEntries(members), CLOSED)
+/** A list with what the filters of a request mean. */
+export interface Opened<Of extends Filters = Filters> {
+  readonly meant: Meant<Of>
+  /** Who is not known. */
+  readonly unknown: readonly Fault[]
 }
 
-/** A filter that is not known, or whose value is not: a list without it would be taken for the whole. */
-export interface FilterFault {
-  /** As in the URL, or as the option. */
-  readonly name: string
-  readonly isUnknown: boolean
-  /** The end of a sentence: `expected one of allowed, refused`. */
-  readonly text: string
-}
-
-/** Reads the filters of a URL or of a command, by the names that they have there. */
-export function readFilters(
-  filters: Filters,
-  sent: Readonly<Record<string, unknown>>,
-  by: 'name' | 'option',
-): { readonly wanted: Wanted; readonly faults: readonly FilterFault[] } {
-  const named = Object.entries(filters).map(([key, filter]) => ({
-    key,
-    ...filter,
-    name: filter[by] ?? filter.name ?? key,
-  }))
-  const schema = describeFilters(Object.fromEntries(named.map(filter => [filter.name, filter])))
-  const read: unknown = readMembers(schema, sent, { isText: true })
-  if (isFailure<unknown, InvalidMembers>(read)) {
-    const known = named.map(({ name }) => name).join(', ')
-    const faults = read.faults.map(({ kind, name, text }) =>
-      kind === 'unknown'
-        ? { name, isUnknown: true, text: `the filters are ${known}` }
-        : { name, isUnknown: false, text },
-    )
-    return { wanted: {}, faults }
+/** Finds what the filters mean. The conditions of a state give way to those of the request. */
+export async function openList<Row>(
+  { states, filters }: Pick<List<Row>, 'states' | 'filters'>,
+  admin: Pick<Admin, 'store' | 'actor'>,
+  { state, ...wanted }: Wanted,
+): Promise<Opened | AdminFailure> {
+  const meant = new Map<string, unknown>()
+  const unknown: Fault[] = []
+  for (const [name, value] of Object.entries({ ...findState(states, state)?.filter, ...wanted })) {
+    const found = value === undefined ? undefined : await filters[name]?.find?.(admin, String(value))
+    if (isFailure(found)) return found
+    meant.set(name, found ? found.found : value)
+    unknown.push(...(found?.unknown ? [found.unknown] : []))
   }
-  const values = new Map(Object.entries(read ?? {}))
-  return {
-    wanted: Object.fromEntries(
-      named.filter(({ name }) => values.has(name)).map(({ key, name }) => [key, values.get(name)]),
-    ),
-    faults: [],
-  }
+  return { meant: Object.fromEntries(meant), unknown }
 }
 
-/** Of a page or a file. */
-export function refuseFilters(faults: readonly FilterFault[]): AdminFailure {
-  const texts = faults.map(({ name, isUnknown, text }) =>
-    isUnknown ? `there is no filter ${name}: ${text}` : `the filter ${name} is not valid: ${text}`,
-  )
-  return failAdmin('filters-invalid', { faults: texts.join('; ') })
-}
-
-/** Reads a page of a list. The conditions of its state give way to those of the request. */
-export function readList<Row>(
-  { states, read }: List<Row>,
+/** Records that a list is read, if that is recorded. */
+export async function recordReading<Row>(
+  { recorded }: List<Row>,
   admin: Admin,
-  { state, ...wanted }: Wanted & PageRequest,
+  opened: Opened,
+): Promise<AdminFailure | undefined> {
+  if (!recorded) return undefined
+  return recordAction(admin, { operation: recorded.operation, after: recorded.describe(opened) })
+}
+
+/** Reads a page of a list for a program or a file, which would take an empty page for one without rows. */
+export async function readList<Row>(
+  list: List<Row>,
+  admin: Admin,
+  { after, limit, ...wanted }: Wanted & PageRequest,
 ): Promise<ListPage<Row> | AdminFailure> {
-  return read(admin, { ...findState(states, state)?.filter, ...wanted })
+  const opened = await openList(list, admin, wanted)
+  if (isFailure(opened)) return opened
+  const refused = await recordReading(list, admin, opened)
+  if (refused) return refused
+  const page = await list.read(admin, { ...opened.meant, after, limit })
+  return refuseUnknown(opened, page) ?? page
+}
+
+/** Somebody who reads "no rows" must not think that a known user has none. */
+export function refuseUnknown(
+  { unknown }: Opened,
+  { items, next }: ListPage<unknown>,
+): AdminFailure | undefined {
+  return unknown.length > 0 && items.length === 0 && next === undefined
+    ? failAdmin('filter-unknown', { faults: unknown.map(({ text }) => text).join('; ') })
+    : undefined
 }
 
 export function findState<Of extends Filters>(states: States<Of> | undefined, state: unknown) {
@@ -235,38 +234,4 @@ export function buildListPath<Row>({ page, filters }: List<Row>, wanted: Wanted)
     String(value),
   ])
   return `${page?.path ?? `/${page?.section}`}?${new URLSearchParams(query)}`
-}
-
-/** The pages of a list, one after the other. The first one that fails is the last. */
-export async function* readPages<Row>(
-  list: List<Row>,
-  admin: Admin,
-  wanted: Wanted,
-): AsyncGenerator<readonly Row[] | AdminFailure> {
-  let after: string | undefined
-  do {
-    const page = await readList(list, admin, { ...wanted, after, limit: LIMITS.adminPage })
-    if (isFailure(page)) return yield page
-    yield page.items
-    after = page.next
-    await yieldTurn()
-  } while (after !== undefined)
-}
-
-/** Exports a list as CSV, in parts, and records the export. */
-export async function exportList<Row>(
-  list: List<Row>,
-  operation: AdminOperation,
-  admin: Admin,
-  wanted: Wanted,
-): Promise<AsyncGenerator<string> | AdminFailure> {
-  const refused = await recordAction(admin, { operation, after: wanted })
-  return refused ?? writeList(list, admin, wanted)
-}
-
-async function* writeList<Row>(list: List<Row>, admin: Admin, wanted: Wanted): AsyncGenerator<string> {
-  const { heads, readRow } = readCsv(list.columns)
-  yield formatCsvRow(heads)
-  for await (const rows of readPages(list, admin, wanted))
-    if (!isFailure(rows)) yield rows.map(row => formatCsvRow(readRow(row))).join('')
 }

@@ -117,7 +117,7 @@ export interface SubjectPages<Row, Changed> {
     request: AdminRequest,
     changed: Changed,
     context: { readonly row?: Row | undefined; readonly verb: string },
-  ): Answer | AdminFailure | Promise<Answer>
+  ): Answer | AdminFailure | Promise<Answer | AdminFailure>
   /** What an operation has to be told, by verb. */
   readonly forms?: Readonly<Record<string, Form<Row>>>
 }
@@ -128,8 +128,10 @@ interface Details<Row> {
   title(row: Row): string
   lead?(row: Row): AdminPage['lead']
   readonly done?: Readonly<Record<string, string>>
+  /** Beside the title. */
+  readonly actions?: Html
   /** Links to its audit records, by their filters. */
-  listRecords(row: Row): readonly (readonly [text: string, filter: Readonly<Record<string, string>>])[]
+  listRecords?(row: Row): readonly (readonly [text: string, filter: Readonly<Record<string, string>>])[]
   more?(request: AdminRequest, row: Row): Promise<MoreDetails>
 }
 

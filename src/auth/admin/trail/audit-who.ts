@@ -1,19 +1,25 @@
 import { sql } from 'kysely'
 import type { RecordFilter } from '../../../audit/index.ts'
 import type { Store } from '../../../store/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { findKnownAccounts } from '../../users/known.ts'
-import { USER_OPERATIONS } from '../accounts/user-operations.ts'
-import { CLIENT_OPERATIONS } from '../apps/clients.ts'
-import {
-  findAccountIds,
-  findAccounts,
-  findApps,
-  findByFhirUser,
-  isFhirUser,
-  type Named,
-} from '../base/find-named.ts'
+import type { Admin } from '../base/action.ts'
+import { findAccountIds, findApps, isFhirUser } from '../base/find-named.ts'
+import type { Found } from '../subject/filters.ts'
 
 type Actor = NonNullable<RecordFilter['actor']>
+type Finder = Pick<Admin, 'store'>
+
+/** Nobody has this name. Records may contain it all the same. */
+function nameNobody(name: string, isKnown: boolean): Fault | undefined {
+  return isKnown ? undefined : makeFault('nobody-known', { name })
+}
+
+/** Finds the apps that a text means. */
+export async function findClients({ store }: Finder, text: string): Promise<Found<readonly string[]>> {
+  const apps = await findApps(store, text)
+  return { found: [...new Set([text, ...apps])], unknown: nameNobody(text, apps.length > 0) }
+}
 
 /** Commands that are compared. */
 const COMPARED = 2_000
@@ -22,19 +28,15 @@ const COMPARED = 2_000
  * Finds whom a text means: a username, a name, the id of an account, a FHIR user, or who ran commands (`root@ward-3`); also
  * accounts that were removed. An account is found by its id, so that accounts of one FHIR user are told apart.
  */
-export async function findActor(store: Store, text: string): Promise<Named<Actor>> {
-  if (isFhirUser(text)) return nameFhirUser(store, text)
-  const accounts = await findAccounts(store.db, text)
+export async function findActor({ store }: Finder, text: string): Promise<Found<Actor>> {
+  const accounts = await findAccountIds(store, text)
+  if (isFhirUser(text))
+    return { found: { fhirUsers: [text] }, unknown: nameNobody(text, accounts.length > 0) }
   const operators = await findOperators(store, text)
   return {
-    filter: { subjects: [...new Set([text, ...accounts])], operators },
-    isUnknown: accounts.length === 0 && operators.length === 0,
+    found: { subjects: [...new Set([text, ...accounts])], operators },
+    unknown: nameNobody(text, accounts.length > 0 || operators.length > 0),
   }
-}
-
-async function nameFhirUser({ db }: Store, text: string): Promise<Named<Actor>> {
-  const accounts = await findByFhirUser(db, text)
-  return { filter: { fhirUsers: [text] }, isUnknown: accounts.length === 0 }
 }
 
 /** `root@ward-3`, or `root` on any host. */
@@ -69,33 +71,48 @@ type Target = NonNullable<RecordFilter['target']>
  * Finds what a text means that somebody changed: an account, an app, or the id of a grant. `account/ada`, `app/growth` and
  * `grant/<id>` mean one kind only.
  */
-export async function findTarget(store: Store, text: string): Promise<Named<Target>> {
+export async function findTarget({ store }: Finder, text: string): Promise<Found<Target>> {
   const [, kind, rest] = /^(account|app|grant)\/(.+)$/s.exec(text) ?? []
   const name = rest ?? text
   const isOf = (one: string) => kind === undefined || kind === one
   const accounts = isOf('account') ? await findAccountIds(store, name) : []
-  const apps = isOf('app') ? await findApps(store, name) : undefined
+  const apps = isOf('app') ? await findApps(store, name) : []
+  const clients = isOf('app') ? [...new Set([name, ...apps])] : []
   const usernames = [...(await findKnownAccounts(store.db, accounts)).values()].map(it => it.username)
-  const clients = apps?.filter ?? []
+  const isKnown = accounts.length > 0 || apps.length > 0 || (await isGrant(store, name))
   return {
-    filter: {
+    found: {
       accounts,
       clients,
       grants: isOf('grant') ? [name] : [],
       requests: [
-        ...usernames.flatMap(username =>
-          (['clinician', 'account'] as const).flatMap(noun => listRequests(noun, USER_OPERATIONS, username)),
-        ),
-        ...clients.flatMap(id => listRequests('client', CLIENT_OPERATIONS, id)),
+        ...usernames.flatMap(username => listRequests(['clinician', 'account'], USER_VERBS, username)),
+        ...clients.flatMap(id => listRequests(['client'], CLIENT_VERBS, id)),
       ],
     },
-    isUnknown: accounts.length === 0 && (apps?.isUnknown ?? true) && !(await isGrant(store, name)),
+    unknown: nameNobody(text, isKnown),
   }
 }
 
-/** How records of earlier versions name the operations on an account or an app. */
-function listRequests(noun: string, operations: object, name: string): readonly string[] {
-  return Object.keys(operations).map(verb => `${noun} ${verb} ${name}`)
+/** The operations that records of earlier versions name without a target. The lists are closed. */
+const USER_VERBS = [
+  'add',
+  'set',
+  'set-password',
+  'end-sessions',
+  'end-sign-in',
+  'reset-second-factor',
+  'unlock',
+  'disable',
+  'enable',
+  'remove',
+  'link',
+  'unlink',
+] as const
+const CLIENT_VERBS = ['add', 'approve', 'set', 'rotate-secret', 'disable', 'enable', 'remove'] as const
+
+function listRequests(nouns: readonly string[], verbs: readonly string[], name: string): readonly string[] {
+  return nouns.flatMap(noun => verbs.map(verb => `${noun} ${verb} ${name}`))
 }
 
 async function isGrant({ trail }: Store, id: string): Promise<boolean> {

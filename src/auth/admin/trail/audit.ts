@@ -10,7 +10,7 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, PageOf, StreamedText } from '../../../endpoint/index.ts'
+import { CLOSED, StreamedText } from '../../../endpoint/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import { cutPage, formatPosition, parseNumberedPosition } from '../../../store/index.ts'
 import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
@@ -24,21 +24,14 @@ import {
   type PageRequest,
   recordAction,
 } from '../base/action.ts'
-import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
-import { describeColumns, readCsv, toJson } from '../subject/columns.ts'
-import { describeFilters } from '../subject/list.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
+import { readCsv } from '../subject/columns.ts'
+import { describeFilters } from '../subject/filters.ts'
+import { type Opened, openList, refuseUnknown } from '../subject/list.ts'
 import { findUsernames } from './audit-who.ts'
 import { RECORD_MEMBERS } from './columns.ts'
-import {
-  describeFilter,
-  describeUnknown,
-  readTrailFilters,
-  TRAIL_FILTERS,
-  type WantedRecords,
-} from './filters.ts'
+import { describeMeant, TRAIL_FILTERS, toRecordFilter } from './filters.ts'
 
-export const LIST_RECORDS: AdminOperation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
-export const SHOW_RECORD: AdminOperation = { name: 'audit show', signIn: 'never asks', isForAuditors: true }
 const EXPORT_RECORDS: AdminOperation = { name: 'audit export', signIn: 'never asks', isForAuditors: true }
 
 /** Records that are read and written without a pause. */
@@ -102,21 +95,18 @@ export async function exportRecords(
   format: ExportFormat,
   {
     fhirBaseUrl,
-    filter,
-    unknown,
     most = LIMITS.exportedRecords,
-  }: WantedRecords & Pick<ExportOptions, 'fhirBaseUrl'> & { readonly most?: number },
+    ...opened
+  }: Opened & Pick<ExportOptions, 'fhirBaseUrl'> & { readonly most?: number },
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return failAdmin('exports-running')
-  const refused = await recordAction(admin, {
-    operation: EXPORT_RECORDS,
-    target: format,
-    after: describeFilter({ filter, unknown }),
-  })
+  const filter = toRecordFilter(opened.meant)
+  const after = describeMeant(opened)
+  const refused = await recordAction(admin, { operation: EXPORT_RECORDS, target: format, after })
   if (refused) return refused
-  const isNobody =
-    unknown.length > 0 && (await listRecords(admin, { ...filter, limit: 1 })).items.length === 0
-  if (isNobody) return failAdmin('filter-unknown', { faults: describeUnknown(unknown) })
+  const first = await listRecords(admin, { ...filter, limit: 1 })
+  const fault = refuseUnknown(opened, { ...first, next: undefined })
+  if (fault) return fault
   return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store), most })
 }
 
@@ -172,51 +162,25 @@ function addUsername(event: Resource, { subject }: KeptRecord, username: Usernam
   return { ...event, agent }
 }
 
-const FILTERS = describeFilters(TRAIL_FILTERS).properties
-
-export const auditEndpoints = [
-  defineEndpoint({
-    method: 'GET',
-    path: '/audit',
-    title: 'Audit records, newest first',
-    description: 'A page may have fewer items than `limit`. The request is recorded too.',
-    query: Type.Object({ ...FILTERS, ...PAGE_QUERY }, CLOSED),
-    result: PageOf(describeColumns(RECORD_MEMBERS)),
-    operation: LIST_RECORDS,
-    async handle({ admin, query: { after: position, limit, ...query } }) {
-      const read = await readTrailFilters(admin.store, query)
-      if (isFailure(read)) return read
-      const refused = await recordAction(admin, { operation: LIST_RECORDS, after: describeFilter(read) })
-      if (refused) return refused
-      const page = await listRecords(admin, { ...read.filter, after: position, limit })
-      if (read.unknown.length > 0 && page.items.length === 0 && page.next === undefined)
-        return failAdmin('filter-unknown', { faults: describeUnknown(read.unknown) })
-      const usernames = await findUsernames(admin.store, page.items)
-      return toPage(page, record =>
-        toJson(RECORD_MEMBERS, { record, username: usernames.get(record.subject ?? '') }),
-      )
+/** Downloads or sends the filtered records, and records the export. */
+export const exportEndpoint = defineEndpoint({
+  method: 'GET',
+  path: '/audit/export',
+  title: 'Audit records as a file, newest first',
+  description: `At most ${LIMITS.exportedRecords} records: choose times for more. NDJSON has FHIR AuditEvents.`,
+  query: Type.Object(
+    {
+      ...describeFilters(TRAIL_FILTERS).properties,
+      format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }),
     },
-  }),
-  defineEndpoint({
-    method: 'GET',
-    path: '/audit/export',
-    title: 'Audit records as a file, newest first',
-    description: `At most ${LIMITS.exportedRecords} records: choose times for more. NDJSON has FHIR AuditEvents.`,
-    query: Type.Object(
-      {
-        ...FILTERS,
-        format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }),
-      },
-      CLOSED,
-    ),
-    streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
-    operation: EXPORT_RECORDS,
-    async handle({ admin, context, query: { format, ...query } }) {
-      const read = await readTrailFilters(admin.store, query)
-      if (isFailure(read)) return read
-      const { fhirBaseUrl } = context.settings
-      const parts = await exportRecords(admin, format, { ...read, fhirBaseUrl })
-      return isFailure(parts) ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
-    },
-  }),
-]
+    CLOSED,
+  ),
+  streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
+  operation: EXPORT_RECORDS,
+  async handle({ admin, context, query: { format, ...query } }) {
+    const opened = await openList({ filters: TRAIL_FILTERS }, admin, query)
+    if (isFailure(opened)) return opened
+    const parts = await exportRecords(admin, format, { ...opened, fhirBaseUrl: context.settings.fhirBaseUrl })
+    return isFailure(parts) ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
+  },
+})

@@ -46,7 +46,7 @@ eachDatabase((_name, open) => {
       it(`accepts ${format} that says at its end that older records are missing (ADMIN-8)`, async () => {
         const parts = await exportRecords(commandLine(), format, {
           ...auth.settings,
-          filter: {},
+          meant: {},
           unknown: [],
           most: 2,
         })

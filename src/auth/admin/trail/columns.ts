@@ -13,20 +13,27 @@ import { type PatientNames, renderPatient } from '../subject/page/find-patients.
 import { renderAuditLinks, renderDangerLink, renderLink } from '../subject/page/shell.ts'
 import { describeEvent, describeUser } from './describe-record.ts'
 
-/** A record for programs. */
-export interface NamedRecord {
+/** A record, with what programs or people are told about it. */
+export interface ShownRecord {
   readonly record: KeptRecord
   /** Of its user, if there is one. */
-  readonly username: string | undefined
+  readonly username?: string | undefined
+  readonly names?: KnownNames
+  readonly patients?: PatientNames
+  /** That of its launch, if it can still be used. */
+  readonly grant?: GrantDescription | undefined
+  readonly workstation?: string | undefined
 }
 
+const NO_NAMES: KnownNames = { user: () => undefined, app: () => undefined }
+
 /** A member of a record, if it has a value. */
-function keep(name: keyof KeptRecord, schema: TSchema): SubjectColumn<NamedRecord> {
+function keep(name: keyof KeptRecord, schema: TSchema): SubjectColumn<ShownRecord> {
   return { of: ({ record }) => record[name] ?? undefined, schema: Type.Optional(schema) }
 }
 
 /** The members of a record, in the API and in a file. CSV has them in this order. */
-export const RECORD_MEMBERS: SubjectColumns<NamedRecord> = {
+export const RECORD_MEMBERS: SubjectColumns<ShownRecord> = {
   id: { of: ({ record }) => record.id, schema: Type.Integer() },
   at: { of: ({ record }) => record.at, schema: Time },
   server: { of: ({ record }) => record.server, schema: Type.String(), about: '`auth`, `fhir` or `app`.' },
@@ -61,16 +68,6 @@ export const RECORD_MEMBERS: SubjectColumns<NamedRecord> = {
   username: { of: 'username', schema: Type.Optional(Type.String()) },
 }
 
-/** A record for people. */
-export interface ShownRecord {
-  readonly record: KeptRecord
-  readonly names: KnownNames
-  readonly patients: PatientNames
-  /** That of its launch, if it can still be used. */
-  readonly grant?: GrantDescription | undefined
-  readonly workstation?: string | undefined
-}
-
 /** The list of records, and the page of one. */
 export const RECORD_CELLS: SubjectColumns<ShownRecord> = {
   time: {
@@ -97,14 +94,20 @@ export const RECORD_CELLS: SubjectColumns<ShownRecord> = {
   server: { detail: ['Server', ({ record }) => record.server] },
   user: {
     page: ['Who', renderWho],
-    detail: ['User', ({ record, names }) => addLinks(describeUser(record, names), 'user', record.subject)],
+    detail: [
+      'User',
+      ({ record, names = NO_NAMES }) => addLinks(describeUser(record, names), 'user', record.subject),
+    ],
   },
   fhir_user: { detail: ['FHIR user', ({ record }) => renderCode(record.fhir_user) ?? NONE] },
   app: {
-    page: ['App', ({ record, names }) => (record.client_id === null ? '–' : describeApp(record, names))],
+    page: [
+      'App',
+      ({ record, names = NO_NAMES }) => (record.client_id === null ? '–' : describeApp(record, names)),
+    ],
     detail: [
       'App',
-      ({ record: { client_id: id }, names }) =>
+      ({ record: { client_id: id }, names = NO_NAMES }) =>
         id === null ? NONE : addLinks(html`${names.app(id) ?? ''} <code>${id}</code>`, 'app', id),
     ],
   },
@@ -181,7 +184,7 @@ function renderOutcome({ record }: ShownRecord): Html {
 }
 
 /** A person, or a command's operator, and the address. */
-function renderWho({ record, names }: ShownRecord): Html {
+function renderWho({ record, names = NO_NAMES }: ShownRecord): Html {
   const who = describeUser(record, names)
   const { address } = record
   return html`${who ?? '–'}${address !== null && address !== who && html`<span class="sub">${address}</span>`}`
@@ -197,13 +200,13 @@ export function listPatients(record: KeptRecord) {
   return { shown: patients.slice(0, PATIENTS_SHOWN), rest: hasOthers ? 'others' : counted }
 }
 
-function renderPatientList(record: KeptRecord, names: PatientNames): Html | string {
+function renderPatientList(record: KeptRecord, names: PatientNames = new Map()): Html | string {
   const { shown, rest } = listPatients(record)
   if (shown.length === 0) return rest === '' ? '–' : 'Others'
   return html`${shown.map(id => html`<div>${renderPatient(id, names)}</div>`)}${rest !== '' && html`<span class="sub">and ${rest}</span>`}`
 }
 
-function renderPatients(record: KeptRecord, names: PatientNames): Html | undefined {
+function renderPatients(record: KeptRecord, names: PatientNames = new Map()): Html | undefined {
   const { patients, hasOthers } = readFiledPatients(record)
   if (patients.length === 0 && !hasOthers) return undefined
   const links = patients.map(id => {

@@ -1,10 +1,13 @@
 import { Type } from 'typebox'
 import type { AuditKind, RecordFilter } from '../../../audit/index.ts'
+import { DAY_MS, isFailure } from '../../../core/index.ts'
 import type { Store } from '../../../store/index.ts'
+import type { Fault } from '../../base/fault.ts'
 import { type AdminFailure, failAdmin, type Properties } from '../base/action.ts'
-import { findApps } from '../base/find-named.ts'
-import type { Wanted } from '../subject/list.ts'
-import { findActor, findTarget } from './audit-who.ts'
+import { APP_FILTER } from '../base/find-named.ts'
+import type { Filters, Meant, Wanted } from '../subject/filters.ts'
+import { type Opened, openList } from '../subject/list.ts'
+import { findActor, findClients, findTarget } from './audit-who.ts'
 
 /** The events of the trail, in words. */
 export const KINDS: Readonly<Record<AuditKind, string>> = {
@@ -30,6 +33,14 @@ export const KINDS: Readonly<Record<AuditKind, string>> = {
 const Instant = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T|$)' })
 const INSTANT = 'A date, or a date and time.'
 
+/** A time as a number. A day ends `later` than it begins. */
+function readTime(later = 0) {
+  return async (_: unknown, text: string) => {
+    const at = Date.parse(text)
+    return Number.isNaN(at) ? failAdmin('time-malformed') : { found: at + later }
+  }
+}
+
 /** The filters of the trail, in the order of the page. */
 export const TRAIL_FILTERS = {
   kind: {
@@ -54,20 +65,27 @@ export const TRAIL_FILTERS = {
     about:
       'A username, a name, the id of an account, a FHIR user (`Practitioner/1`) or who ran commands (`root@ward-3`).',
     label: 'User',
+    names: 'user',
+    find: findActor,
   },
   client_id: {
-    schema: Type.String(),
+    ...APP_FILTER,
     about: 'The id or the name of an app.',
-    name: 'app',
-    option: 'client',
-    label: 'App',
+    find: findClients,
   },
-  patient: { schema: Type.String(), about: 'The id of a patient.', label: 'Patient' },
+  patient: {
+    schema: Type.String(),
+    about: 'The id of a patient.',
+    label: 'Patient',
+    names: 'patient',
+    find: async (_: unknown, text: string) => ({ found: [text.replace(/^Patient\//, '')] }),
+  },
   target: {
     schema: Type.String(),
     about:
       'Changes to this account (username, name, id), app (id, name) or grant (id). `account/…`, `app/…` and `grant/…` mean one kind only.',
     label: 'Changed account or app',
+    find: findTarget,
   },
   launch: { schema: Type.String(), about: 'The id of a launch.', label: 'Launch id' },
   address: {
@@ -76,9 +94,9 @@ export const TRAIL_FILTERS = {
       'The IP address of the request. Set `since` and `until` too: a search by address reads every record between them.',
     label: 'Address of the request',
   },
-  since: { schema: Instant, about: INSTANT, label: 'From (UTC)' },
-  before: { schema: Instant, about: INSTANT, name: 'until', label: 'To (UTC)' },
-}
+  since: { schema: Instant, about: INSTANT, label: 'From (UTC)', find: readTime() },
+  before: { schema: Instant, about: INSTANT, name: 'until', label: 'To (UTC)', find: readTime() },
+} as const satisfies Filters
 
 const DAY = {
   schema: Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' }),
@@ -86,74 +104,41 @@ const DAY = {
   isDate: true,
 } as const
 
-/** The page has days. */
-export const PAGE_FILTERS = {
-  ...TRAIL_FILTERS,
+/** The page has days. The last one ends with its last millisecond. */
+export const DAYS = {
   since: { ...TRAIL_FILTERS.since, ...DAY },
-  before: { ...TRAIL_FILTERS.before, ...DAY },
+  before: { ...TRAIL_FILTERS.before, ...DAY, find: readTime(DAY_MS) },
 }
 
-/** Records that a request asks for. */
-export interface WantedRecords {
-  readonly filter: RecordFilter
-  /** The user, the app and the target that nobody knows, as they were typed. */
-  readonly unknown: readonly string[]
-}
-
-/** `end`: how much later than `before` records may be. `patients`: those that the text of the page means. */
-export async function readTrailFilters(
-  store: Store,
-  { since, before, kind, outcome, patient, launch, address, ...names }: Wanted<typeof TRAIL_FILTERS>,
-  { end = 0, patients }: { readonly end?: number; readonly patients?: readonly string[] | undefined } = {},
-): Promise<WantedRecords | AdminFailure> {
-  const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
-  if (Number.isNaN(from) || Number.isNaN(until)) return failAdmin('time-malformed')
-  const { unknown, ...who } = await findWho(store, { ...names, app: names.client_id })
+/** The records that the filters of a request mean. */
+export function toRecordFilter(meant: Meant<typeof TRAIL_FILTERS>): RecordFilter {
+  const { kind, outcome, user, client_id, patient, ...others } = meant
   return {
-    unknown,
-    filter: {
-      events: kind === undefined ? undefined : [{ kind }],
-      allowed: outcome === undefined ? undefined : outcome === 'allowed',
-      ...who,
-      patients: patients ?? (patient === undefined ? undefined : [patient.replace(/^Patient\//, '')]),
-      launch,
-      address,
-      since: from,
-      before: until === undefined ? undefined : until + end,
-    },
+    events: kind === undefined ? undefined : [{ kind }],
+    allowed: outcome === undefined ? undefined : outcome === 'allowed',
+    actor: user,
+    clients: client_id,
+    patients: patient,
+    ...others,
   }
 }
 
-interface Who extends Pick<RecordFilter, 'actor' | 'clients' | 'target'> {
-  readonly unknown: readonly string[]
-}
-
-/** Resolves the names of a user, of an app, and of an account or app that was changed. */
-async function findWho(
+/** The filters of a command, and who of them is not known. */
+export async function readRecordFilter(
   store: Store,
-  { user, app, target }: Readonly<Partial<Record<'user' | 'app' | 'target', string | undefined>>>,
-): Promise<Who> {
-  const [actor, apps, changed] = await Promise.all([
-    user === undefined ? undefined : findActor(store, user),
-    app === undefined ? undefined : findApps(store, app),
-    target === undefined ? undefined : findTarget(store, target),
-  ])
-  const unknown = [actor?.isUnknown && user, apps?.isUnknown && app, changed?.isUnknown && target]
-  return {
-    actor: actor?.filter,
-    clients: apps?.filter,
-    target: changed?.filter,
-    unknown: unknown.filter(name => typeof name === 'string'),
-  }
+  wanted: Wanted,
+): Promise<{ readonly filter: RecordFilter; readonly unknown: readonly Fault[] } | AdminFailure> {
+  const opened = await openList(
+    { filters: TRAIL_FILTERS },
+    { store, actor: { kind: 'command', operator: '' } },
+    wanted,
+  )
+  return isFailure(opened) ? opened : { filter: toRecordFilter(opened.meant), unknown: opened.unknown }
 }
 
-/** Somebody who reads "no record" must not think that a known user did nothing. */
-export function describeUnknown(unknown: readonly string[]): string {
-  return `no account, app, FHIR user or operator is known as ${unknown.join(' or ')}`
-}
-
-/** The filter as the audit trail records it. A text that names nobody may be the name of a patient. */
-export function describeFilter({ filter: { actor, target, ...filter }, unknown }: WantedRecords): Properties {
+/** The filters as the audit trail records them. A text that names nobody may be the name of a patient. */
+export function describeMeant({ meant, unknown }: Opened<typeof TRAIL_FILTERS>): Properties {
+  const { actor, target, ...filter } = toRecordFilter(meant)
   const { requests, ...changed } = target ?? {}
   return {
     ...filter,

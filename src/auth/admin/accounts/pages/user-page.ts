@@ -13,12 +13,12 @@ import { findWrongProofs, type WrongProofs } from '../../../users/factors/wrong-
 import { findGuesses, type Guesses } from '../../../users/guesses.ts'
 import { findOwnRecords } from '../../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
-import { renderGrants } from '../../access/grants-page.ts'
+import { renderGrants } from '../../access/given.ts'
 import { describeCaller } from '../../base/action.ts'
 import { renderRows } from '../../subject/list-page.ts'
 import { findPatientNames } from '../../subject/page/find-patients.ts'
 import type { AdminRequest } from '../../subject/page/route.ts'
-import { renderActionTable, renderDangerLink, renderLink } from '../../subject/page/shell.ts'
+import { renderActionTable, renderButton, renderDangerLink, renderLink } from '../../subject/page/shell.ts'
 import type { MoreDetails } from '../../subject/subject.ts'
 import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
@@ -161,9 +161,7 @@ function renderSignIns(request: AdminRequest, user: UserDescription, signIns: re
 }
 
 function renderLinks(request: AdminRequest, user: UserDescription): Html {
-  const link =
-    request.mayChange &&
-    renderLink(`${buildUserPath(user)}/link`, 'Link an account', 'btn btn--quiet btn--small')
+  const link = request.mayChange && renderButton(`${buildUserPath(user)}/link`, 'Link an account')
   if (user.links.length === 0)
     return html`<p>No account of an identity provider is linked to this user. ${link}</p>`
   const rows = user.links.map(({ issuer, subject, provisioned, createdAt }) => [

@@ -187,6 +187,11 @@ export function renderAuditLinks(
   return html`<span class="actions">${links.map(([text, filter]) => renderLink(`/audit?${new URLSearchParams(filter)}`, text))}</span>`
 }
 
+/** A link that looks like a small button. */
+export function renderButton(path: string, text: Html | string): Html {
+  return renderLink(path, text, 'btn btn--quiet btn--small')
+}
+
 export function renderLink(path: string, text: Html | string, kind = ''): Html {
   return html`<a${kind !== '' && html` class="${kind}"`} href="${paths.admin}${path}">${text}</a>`
 }

@@ -1,18 +1,17 @@
 import type { KeptRecord } from '../../../../audit/index.ts'
+import { formatCount } from '../../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../../smart/index.ts'
 import { type Html, html, renderBadge, renderMoment } from '../../../../web/ui/index.ts'
 import { ACCESS_KINDS } from '../../../pages/parts/access-log/visits.ts'
 import { describeApp, type KnownNames } from '../../../pages/parts/explain/describe.ts'
+import type { ListView } from '../../subject/list.ts'
 import { type PatientNames, renderPatient } from '../../subject/page/find-patients.ts'
-import { count } from '../../subject/page/list.ts'
 import { type Cells, type Columns, renderLink, renderTable } from '../../subject/page/shell.ts'
 import type { AccessRow, AccessSummary, AccessUse } from '../audit-summary.ts'
 import { describeUser } from '../describe-record.ts'
-import { type AuditView, buildAuditQuery } from './view.ts'
 
 /** The list of records that is summarized. */
-interface Listed {
-  readonly view: AuditView
+interface Listed extends Pick<ListView, 'buildPath'> {
   readonly names: KnownNames
   readonly patients: PatientNames
 }
@@ -32,7 +31,7 @@ ${used.map(
   ([id, summary]) =>
     html`<h3 class="subhead">${renderPatient(id, page.patients)}</h3>${renderSummary(summary, {
       ...page,
-      view: { ...page.view, fields: { ...page.view.fields, patient: `Patient/${id}` } },
+      buildPath: filters => page.buildPath({ patient: `Patient/${id}`, ...filters }),
     })}`,
 )}
 <h2 class="section__title subhead">Records</h2>`
@@ -48,7 +47,7 @@ function renderSummary(summary: AccessSummary, page: Listed): Html {
   }
   const fold = (text: string, some: readonly AccessRow[]) =>
     some.length > 0 &&
-    html`<details class="more after"><summary>${text}: ${count(sum(some), 'request')}</summary>${render(`${text}, most recent first`, some)}</details>`
+    html`<details class="more after"><summary>${text}: ${formatCount(sum(some), 'request')}</summary>${render(`${text}, most recent first`, some)}</details>`
   const opened = of('opened')
   return html`${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, most recent first', opened)}
 ${fold('Appeared in a list', of('list'))}
@@ -69,12 +68,11 @@ function sum(accesses: readonly AccessRow[]): number {
 function renderAccess(
   { record, workstation, requests, hasChanged, firstAt }: AccessRow,
   { existing }: AccessSummary,
-  { view, names }: Listed,
+  { buildPath, names }: Listed,
 ): Cells {
   const user = record.subject ?? record.fhir_user ?? ''
   const app = record.client_id ?? ''
   const who = describeUser(record, names) ?? 'Unknown'
-  const fields = { ...view.fields, user, app }
   const hasUser = user !== '' && user !== app
   return [
     hasUser ? who : 'No user',
@@ -82,7 +80,7 @@ function renderAccess(
     renderOrigin(record, workstation),
     requests.toLocaleString('en'),
     html`${renderMoment(record.at)}${firstAt < record.at && html`<span class="sub">First ${renderMoment(firstAt)}</span>`}`,
-    html`<span class="actions">${renderLink(`/audit${buildAuditQuery(fields)}`, html`Records<span class="sr"> of ${who}</span>`)}${renderAccessNow(record, existing, who)}</span>`,
+    html`<span class="actions">${renderLink(buildPath({ user, app }), html`Records<span class="sr"> of ${who}</span>`)}${renderAccessNow(record, existing, who)}</span>`,
   ]
 }
 

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
 import type { AdminFailure } from '../../base/action.ts'
 import type { AdminRequest } from '../../subject/page/route.ts'
-import { renderAdminPage, renderFacts, renderLink } from '../../subject/page/shell.ts'
+import { renderAdminPage, renderButton, renderFacts, renderLink } from '../../subject/page/shell.ts'
 import type { FileCheck } from '../check-file.ts'
 import type { VerificationReport } from '../verification.ts'
 
@@ -40,7 +40,7 @@ export function renderVerification(
       section: 'audit',
       title: 'Verify the audit trail',
       lead: 'Finds records that were changed, removed, inserted or filed under other patients.',
-      actions: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
+      actions: renderButton('/audit', 'All records'),
     },
     html`${fault && renderAlert('Not verified.', 'Correct the marked field.', 'bad')}${checked && renderChecked(checked)}
 <h2 class="section__title${checked && ' subhead'}" id="s-chain">The hash chain</h2>
