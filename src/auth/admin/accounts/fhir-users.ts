@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/index.ts'
-import { isFailure } from '../../../core/index.ts'
+import { isFailure, shortenList } from '../../../core/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import {
   createUserLookup,
@@ -8,9 +8,11 @@ import {
   type LookupType,
   type ReaderCaller,
 } from '../../base/fhir-reader.ts'
+import { formatFhirUser } from '../../base/user.ts'
 import { issueLookupToken } from '../../oauth/fhir-tokens.ts'
 import { createKeyRing } from '../../oauth/keys/key-ring.ts'
 import { type Admin, describeCaller } from '../base/action.ts'
+import type { Attention } from '../subject/attention.ts'
 import type { UserDescription } from './users.ts'
 
 /** The resources of a user: whoever they are, if the account opens records, and the RelatedPersons as which they act for patients. */
@@ -68,4 +70,66 @@ export function makeLookupContext(options: {
   const forLookup = (type: LookupType, caller: ReaderCaller) =>
     issueLookupToken({ settings, keys, clock }, type, caller)
   return { settings, fetch, fhirTokens: { forLookup } }
+}
+
+/** Accounts that are compared with the FHIR server at most, and in one search. */
+export const COMPARED = 300
+const COMPARED_AT_ONCE = 100
+
+/** Accounts whose resource the FHIR server does not have. */
+export const FHIR_USER_ATTENTION: Attention = {
+  code: 'users-unknown',
+  path: '/clinicians',
+  action: 'See users',
+  async find({ context }) {
+    const rows = await context.store.db
+      .selectFrom('clinician')
+      .select(['username', 'fhir_user_id'])
+      .where('disabled', '=', false)
+      .where('fhir_user_id', '!=', '')
+      .$if(!context.rules.onLoopback, query => query.where('for_loopback', '=', false))
+      .orderBy('username')
+      .limit(COMPARED)
+      .execute()
+    const users = rows.map(row => {
+      const [type = '', id = ''] = formatFhirUser(row.fhir_user_id).split('/')
+      return { username: row.username, type: type as LookupType, id }
+    })
+    const unknown = await Promise.all(
+      [...Map.groupBy(users, ({ type }) => type)].map(async ([type, ofType]) => {
+        const known = await findKnownIds(context, type, [...new Set(ofType.map(({ id }) => id))])
+        return known ? ofType.filter(({ id }) => !known.has(id)).map(({ username }) => username) : []
+      }),
+    )
+    const names = unknown.flat().toSorted()
+    const [first] = names
+    if (first === undefined) return undefined
+    const who = names.length === 1 ? `account ${first}` : `accounts ${shortenList(names)}`
+    return {
+      text: `The FHIR server has no resource for the FHIR user of the ${who}.`,
+      path: `/clinicians?${new URLSearchParams({ search: first })}`,
+    }
+  },
+}
+
+/** Undefined if the FHIR server does not say. */
+async function findKnownIds(
+  context: LookupContext,
+  type: LookupType,
+  ids: readonly string[],
+): Promise<ReadonlySet<string> | undefined> {
+  const read = await createUserLookup(context, type, { purpose: 'users-of-accounts' })
+  const known = new Set<string>()
+  for (let at = 0; at < ids.length; at += COMPARED_AT_ONCE) {
+    const some = ids.slice(at, at + COMPARED_AT_ONCE)
+    const found = await read(`${type}?_id=${some.join(',')}&_count=${some.length}&_elements=id`)
+    if (isFailure(found) || found.kind === 'absent') return undefined
+    const entries: readonly { readonly resource?: { readonly id?: string } }[] = Array.isArray(
+      found.resource.entry,
+    )
+      ? found.resource.entry
+      : []
+    for (const { resource } of entries) if (resource?.id !== undefined) known.add(resource.id)
+  }
+  return known
 }

@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import { shortenList } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import type { Admin } from '../base/action.ts'
-import { listFhirUsers } from './fhir-users.ts'
+import type { Attention } from '../subject/attention.ts'
+import { COMPARED, listFhirUsers } from './fhir-users.ts'
 import type { UserDescription } from './users.ts'
 
 type Context = Pick<Admin, 'store' | 'rules'>
@@ -44,13 +45,26 @@ export async function describeSharing(context: Context, user: UserDescription): 
   )
 }
 
-/** The resources that several accounts have, each with the username of one of them. */
-export function findShared(context: Context, limit: number) {
-  return selectHeld(context)
-    .select(({ fn }) => ['reference', fn.min('username').as('username')])
-    .groupBy('reference')
-    .having(({ fn }) => fn.countAll(), '>', 1)
-    .orderBy('reference')
-    .limit(limit)
-    .execute()
+/** FHIR users of several accounts: apps and the FHIR server cannot tell who it was. */
+export const SHARING_ATTENTION: Attention = {
+  code: 'users-shared',
+  path: '/clinicians',
+  action: 'See users',
+  async find({ admin }) {
+    const shared = await selectHeld(admin)
+      .select(({ fn }) => ['reference', fn.min('username').as('username')])
+      .groupBy('reference')
+      .having(({ fn }) => fn.countAll(), '>', 1)
+      .orderBy('reference')
+      .limit(COMPARED)
+      .execute()
+    const [first] = shared
+    if (!first) return undefined
+    const what = shared.length === 1 ? 'a FHIR user' : 'FHIR users'
+    const references = shortenList(shared.map(({ reference }) => reference))
+    return {
+      text: `Several accounts have ${what} in common: ${references}.`,
+      path: `/clinicians?${new URLSearchParams({ search: first.username })}`,
+    }
+  },
 }

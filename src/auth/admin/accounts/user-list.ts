@@ -2,12 +2,14 @@ import { Type } from 'typebox'
 import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
+import { describeMadeForLoopback } from '../../users/validity/made-for-loopback.ts'
 import type { AdminOperation } from '../base/action.ts'
+import { type Attention, noteRows } from '../subject/attention.ts'
 import { formatMinute, type SubjectColumn, type SubjectColumns } from '../subject/columns.ts'
 import { defineList, type List, type States } from '../subject/list.ts'
 import { renderLink } from '../subject/page/shell.ts'
 import { listOthers, TEXTS, type UserKind } from './user-fields.ts'
-import { UNUSED_DAYS, USER_FILTERS } from './user-filters.ts'
+import { MANY_WRONG_CODES, UNUSED_DAYS, USER_FILTERS } from './user-filters.ts'
 import { countUsers, listUsers, type UserDescription } from './users.ts'
 
 export const SECTION = 'clinicians'
@@ -313,3 +315,50 @@ function defineUserList(kind: UserKind): List<UserDescription> {
     },
   })
 }
+
+function noteUsers(
+  matter: Omit<Parameters<typeof noteRows<UserDescription>>[0], 'list' | 'getName' | 'action'>,
+) {
+  return noteRows({ ...matter, list: ALL_USERS, getName: user => user.username, action: 'See users' })
+}
+
+export const USER_ATTENTION: readonly Attention[] = [
+  noteUsers({
+    code: 'administrators-one-factor',
+    isOffLoopback: true,
+    wanted: { state: 'without-second-factor', admin: true, has_password: true },
+    describe: (count, names) =>
+      `${count === 1 ? 'An administrator has' : `${count} administrators have`} no second factor: ${names}.`,
+  }),
+  noteUsers({
+    code: 'auditors-open-records',
+    isOffLoopback: true,
+    wanted: { state: 'auditors', records: true, disabled: false },
+    describe: (count, names) =>
+      `${count === 1 ? 'An auditor can' : `${count} auditors can`} open patient records: ${names}.`,
+  }),
+  noteUsers({
+    code: 'users-wrong-codes',
+    wanted: { wrong_codes: true },
+    describe: (_, names) =>
+      `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${names}. Somebody may know the password.`,
+  }),
+  noteUsers({
+    code: 'users-locked',
+    wanted: { state: 'locked' },
+    describe: (count, names) =>
+      `${count === 1 ? 'An account is' : `${count} accounts are`} locked after too many wrong passwords: ${names}.`,
+  }),
+  noteUsers({
+    code: 'users-unused',
+    wanted: { state: 'unused' },
+    describe: count =>
+      `Nobody has signed in to ${count === 1 ? 'an account' : `${count} accounts`} for ${UNUSED_DAYS} days.`,
+  }),
+  {
+    code: 'made-for-loopback',
+    path: '/clinicians',
+    action: 'See users',
+    find: ({ admin }) => describeMadeForLoopback(admin.store, admin.rules),
+  },
+]

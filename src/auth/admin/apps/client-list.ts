@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
 import { Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
-import { isConfigured } from '../../oauth/clients/client.ts'
+import { findStoredRow, isConfigured } from '../../oauth/clients/client.ts'
 import { PLAIN_FIELDS, TEXT_FIELDS } from '../../oauth/clients/fields.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { findLastUse } from '../access/last-use.ts'
 import type { Admin } from '../base/action.ts'
+import { type Attention, noteRows } from '../subject/attention.ts'
 import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
 import type { AdminRequest } from '../subject/page/route.ts'
@@ -210,3 +211,29 @@ export const CLIENTS = defineList<ListedClient, typeof CLIENT_FILTERS>({
     more: 'To see all properties of an app: client show --id <id>',
   },
 })
+
+export const APP_ATTENTION: readonly Attention[] = [
+  noteRows({
+    code: 'apps-unverified',
+    action: 'Review apps',
+    list: CLIENTS,
+    wanted: { state: 'unverified' },
+    getName: client => client.name,
+    describe: count => `${count === 1 ? '1 app waits' : `${count} apps wait`} for approval.`,
+  }),
+  {
+    code: 'apps-unused',
+    path: '/apps',
+    action: 'Review apps',
+    // The demo app needs no consent. Whoever does not use it should not have it.
+    async find({ admin: { store, rules }, context: { settings } }) {
+      const { clientId } = settings.app
+      const row = rules.onLoopback ? undefined : await findStoredRow(store.db, clientId)
+      if (!row || row.disabled) return undefined
+      const grants = store.db.selectFrom('grant').select('id').where('client_id', '=', clientId).limit(1)
+      if (await grants.executeTakeFirst()) return undefined
+      const text = `${row.name} comes with this server, needs no consent, and nobody uses it: disable it unless you need it.`
+      return { text, path: buildAppPath(clientId) }
+    },
+  },
+]

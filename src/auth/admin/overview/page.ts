@@ -2,9 +2,8 @@ import { type Html, html, renderAlert, renderIcon } from '../../../web/ui/index.
 import { paths } from '../../base/paths.ts'
 import type { Area } from '../subject/area.ts'
 import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
-import { renderAdminPage, renderLink } from '../subject/page/shell.ts'
-import type { Matter } from './matter.ts'
-import { findOverview, overviewEndpoints } from './overview.ts'
+import { renderAdminPage, renderButton } from '../subject/page/shell.ts'
+import { type FoundMatter, findOverview, overviewEndpoints } from './overview.ts'
 
 /** `GET /admin`: counts, and what needs attention. */
 const overviewRoutes: readonly AdminRoute[] = [
@@ -12,7 +11,7 @@ const overviewRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '',
     async handle(request) {
-      const { counts, attention } = await findOverview(request.admin, request.context, request.request.server)
+      const { counts, attention } = await findOverview({ ...request, app: request.request.server })
       const refused = counts.refused_sign_ins
       return renderAdminPage(
         request,
@@ -37,24 +36,11 @@ ${refused !== undefined && renderTile('/audit?kind=login&result=refused', refuse
 
 export const OVERVIEW_AREA: Area = { routes: overviewRoutes, endpoints: overviewEndpoints }
 
-/** The links, by the first part of the code. */
-const ACTIONS: Readonly<Record<string, string>> = {
-  server: 'See servers',
-  provider: 'Test provider',
-  apps: 'Review apps',
-  keys: 'Rotate keys',
-  sign: 'See records',
-  audit: 'Verify',
-  users: 'See users',
-  made: 'See users',
-  settings: 'See settings',
-}
-
-function renderAttention({ mayChange }: AdminRequest, matters: readonly Matter[]): Html {
+function renderAttention({ mayChange }: AdminRequest, matters: readonly FoundMatter[]): Html {
   return html`<section class="card card--clip" aria-labelledby="h-attention"><div class="card__head"><h2 id="h-attention">Needs attention</h2></div>
 <ul class="matters">${matters.map(
-    ({ code, text, path }) =>
-      html`<li>${renderIcon('warning')}<span>${text}</span>${renderLink(path, (mayChange && ACTIONS[code.split('-')[0] ?? '']) || 'Open', 'btn btn--quiet btn--small')}</li>`,
+    ({ text, path, action }) =>
+      html`<li>${renderIcon('warning')}<span>${text}</span>${renderButton(path, mayChange ? action : 'Open')}</li>`,
   )}</ul></section>`
 }
 

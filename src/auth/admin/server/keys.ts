@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { isFailure } from '../../../core/index.ts'
+import { DAY_MS, isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
@@ -18,6 +18,7 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineArea } from '../subject/area.ts'
+import type { Attention } from '../subject/attention.ts'
 import type { Filters } from '../subject/filters.ts'
 import { defineList } from '../subject/list.ts'
 import { renderDangerLink, renderLink } from '../subject/page/shell.ts'
@@ -215,3 +216,19 @@ published until the last token that it signed has expired. The auth server also 
 }
 
 export const KEY_AREA = defineArea(KEY)
+
+/** The age of a key without a rotation by age, at which somebody should rotate it. */
+const OLD_KEY_DAYS = 365
+
+export const KEY_ATTENTION: Attention = {
+  code: 'keys-old',
+  path: '/keys',
+  action: 'Rotate keys',
+  async find({ admin, context: { settings } }) {
+    const { createdAt = admin.clock() } = (await listKeys(admin)).find(({ state }) => state === 'signs') ?? {}
+    const days = Math.floor((admin.clock() - createdAt) / DAY_MS)
+    // A day later, because servers rotate keys only while they sign.
+    const limit = settings.keyMaxAgeDays > 0 ? settings.keyMaxAgeDays + 1 : OLD_KEY_DAYS
+    return days < limit ? undefined : `The signing key is ${days} days old: rotate it.`
+  },
+}

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { getProviderIssuer, PROVIDER_KINDS } from '../../../config/index.ts'
 import { describeError } from '../../../core/index.ts'
@@ -15,6 +16,7 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineArea } from '../subject/area.ts'
+import type { Attention } from '../subject/attention.ts'
 import { describeColumns, listDetails, type SubjectColumns, toJson } from '../subject/columns.ts'
 import type { Filters } from '../subject/filters.ts'
 import { defineList } from '../subject/list.ts'
@@ -180,3 +182,24 @@ ${report && renderFacts(listDetails(TEST_COLUMNS, tested, request))}
 }
 
 export const PROVIDER_AREA = defineArea(PROVIDER)
+
+/** A page does not wait longer for a provider, which is slow for users too. */
+const WAIT_MS = 2_000
+
+export const PROVIDER_ATTENTION: Attention = {
+  code: 'provider',
+  path: '/providers',
+  action: 'Test provider',
+  async find({ admin }) {
+    const tested = admin.rules.providers.map(async provider => {
+      const { id, name } = provider
+      const works = checkProvider(provider).then(
+        () => true,
+        () => false,
+      )
+      const text = `The sign-in provider ${name} does not respond as expected.`
+      return (await Promise.race([works, pause(WAIT_MS, false, { ref: false })])) ? [] : { name: id, text }
+    })
+    return (await Promise.all(tested)).flat()
+  },
+}

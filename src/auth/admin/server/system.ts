@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import {
   describeProvider as describeTraits,
+  findSecurityWarnings,
   LOG_LEVELS,
   type LoginProvider,
   type LogLevel,
@@ -25,8 +26,9 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
+import type { Attention } from '../subject/attention.ts'
 import { describeColumns, toJson } from '../subject/columns.ts'
-import { SERVER_COLUMNS, type ServerState, SYSTEM_COLUMNS } from './describe-system.ts'
+import { isReady, SERVER_COLUMNS, type ServerState, SYSTEM_COLUMNS } from './describe-system.ts'
 
 export const RELOAD_SETTINGS: AdminOperation = { name: 'settings reload', signIn: 'asks' }
 /** A consequence of a reload. */
@@ -283,3 +285,29 @@ export const systemEndpoints = [
     },
   }),
 ]
+
+export const SERVER_ATTENTION: Attention = {
+  code: 'server',
+  path: '/system',
+  action: 'See servers',
+  async find({ app, context }) {
+    const servers = await findServers(app, context)
+    return servers
+      .filter(server => !isReady(server))
+      .map(({ name, checks }) => ({
+        name,
+        text: `The ${name} server ${checks ? 'is not ready' : 'does not respond'}.`,
+      }))
+  },
+}
+
+/** Settings that `sallyport check` warns about too. */
+export const SETTINGS_ATTENTION: Attention = {
+  code: 'settings',
+  path: '/system',
+  action: 'See settings',
+  async find({ context: { settings, providers } }) {
+    const login = { secondFactor: providers.secondFactor, providers: providers.all }
+    return findSecurityWarnings({ ...settings, login }).map(({ code, text }) => ({ name: code, text }))
+  },
+}

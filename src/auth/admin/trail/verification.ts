@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type Verification, verifyTrail } from '../../../audit/index.ts'
-import { describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
+import { DAY_MS, describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime, OneOf, Time } from '../../../endpoint/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import {
@@ -11,6 +11,7 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
+import type { Attention } from '../subject/attention.ts'
 
 export const VERIFY_TRAIL: AdminOperation = {
   name: 'audit verify',
@@ -184,3 +185,32 @@ export const verificationEndpoints = [
     },
   }),
 ]
+
+const VERIFIED_DAYS = 30
+
+export const VERIFICATION_ATTENTION: readonly Attention[] = [
+  {
+    code: 'trail-off',
+    path: '/system',
+    action: 'Open',
+    find: async ({ context: { settings } }) =>
+      settings.audit.kept || !settings.onLoopback ? undefined : 'The audit trail is off.',
+  },
+  {
+    code: 'audit-verification',
+    path: '/audit/verify',
+    action: 'Verify',
+    find: async ({ admin, context: { settings } }) =>
+      settings.audit.kept ? describeLast(await findVerification(admin), admin.clock()) : undefined,
+  },
+]
+
+function describeLast({ state, at = 0 }: VerificationReport, now: number): string | undefined {
+  if (state === 'changed') return 'The last verification found that the audit trail was changed.'
+  if (state === 'unknown-head')
+    return 'The audit trail does not contain the head of the last verification: the head was mistyped, or records were removed.'
+  if (state === 'never') return 'The audit trail has never been verified.'
+  if (state === 'failed') return 'The last verification of the audit trail did not finish.'
+  const days = Math.floor((now - at) / DAY_MS)
+  return days < VERIFIED_DAYS ? undefined : `The audit trail was last verified ${days} days ago.`
+}
