@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { Type } from 'typebox'
 import { rsaPair } from '../../test/support/rsa-pair.ts'
 import { createAuditor } from '../audit/index.ts'
 import { isRecord } from '../core/index.ts'
+import { Members } from '../endpoint/index.ts'
 import { type Claims, signJwt } from '../jwt/index.ts'
 import { createSealer, type Store, sha256 } from '../store/index.ts'
 import { createLogger } from '../web/http/index.ts'
+import { readMembers } from './admin/base/endpoint.ts'
 import { APP_FILTER, USER_FILTER } from './admin/base/find-named.ts'
+import { readFilters, refuseFilters } from './admin/subject/filters.ts'
 import { findActor } from './admin/trail/audit-who.ts'
 import { LIMITS } from './base/limits.ts'
 import { AuthRefusal } from './base/refusal.ts'
@@ -72,7 +76,7 @@ const link = (parameters: object) => readLink(parameters)
 const option = (fields: object) => readOptions(readParameters(fields))
 const item = (...items: readonly unknown[]) => option({ fhirContext: JSON.stringify(items) })
 
-async function describeBy(document: unknown, { store }: World) {
+async function describeBy(document: unknown, { store }: World, id = DOCUMENT.client_id) {
   const clients = createDescribedClients({
     store,
     settings: {
@@ -82,7 +86,7 @@ async function describeBy(document: unknown, { store }: World) {
     clock: () => 0,
     fetchDocument: async () => ({ json: document, freshForMs: 0 }),
   })
-  return clients.refresh('https://agent.example/client')
+  return clients.refresh(id)
 }
 
 const DOCUMENT = {
@@ -351,12 +355,30 @@ const WAYS: Readonly<Record<FaultReason, Way>> = {
     const record = { at: auth.time.now, allowed: true, status: 200, client: 'other', launch }
     return sendRecords({ records: [{ id: 'a', record }] }, world)
   },
+  'registered-member-invalid': () => readClientMetadata({ redirect_uris: ['x'] }),
+  'value-invalid': () => readClientMetadata({ redirect_uris: ['ftp://x/'] }),
+  'document-property-invalid': world => {
+    const client_id = `${DOCUMENT.client_id}/${'a'.repeat(200)}`
+    return describeBy({ ...DOCUMENT, client_id }, world, client_id)
+  },
+  'member-not-known': () => readMembers(ONE_MEMBER, { name: 'a', other: 1 }, { isText: false }),
+  'member-missing': () => readMembers(ONE_MEMBER, {}, { isText: false }),
+  'member-invalid': () => readMembers(ONE_MEMBER, { name: 1 }, { isText: false }),
+  'not-as-expected': () => readMembers(ONE_MEMBER, [], { isText: false }),
+  'link-style-malformed': () => link({ style: 'x' }),
+  'meant-other': () => link({ clint: 'x' }),
+  'filter-not-known': () => refuseFilters(readFilters(ONE_FILTER, { x: '1' }, 'name').faults),
+  'filter-invalid': () => refuseFilters(readFilters(ONE_FILTER, { on: '1' }, 'name').faults),
+  'filters-known': () => refuseFilters(readFilters(ONE_FILTER, { x: '1' }, 'name').faults),
+  'filters-none': () => refuseFilters(readFilters({}, { x: '1' }, 'name').faults),
   'user-not-known': async ({ store }) =>
     (await USER_FILTER.find({ store, actor: COMMAND }, 'nobody')).unknown,
   'app-not-known': async ({ store }) => (await APP_FILTER.find({ store, actor: COMMAND }, 'nothing')).unknown,
   'nobody-known': async ({ store }) => (await findActor({ store }, 'nobody')).unknown,
 }
 
+const ONE_MEMBER = Members({ name: Type.String() })
+const ONE_FILTER = { on: { schema: Type.Boolean(), about: 'Whether it is on.' } }
 const COMMAND = { kind: 'command', operator: 'tester' } as const
 
 describe('every fault of a value', () => {

@@ -43,7 +43,6 @@ export { type ClientChanges, deleteClient, insertClient } from './oauth/clients/
 export {
   CLIENT_DEFAULTS,
   ClientFault,
-  describeClientFaults,
   findClientFault,
   findClientIdFault,
   normalizeScope,

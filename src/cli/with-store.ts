@@ -76,11 +76,8 @@ export async function performCommand<T>(
   const { makeCommandLine, makeRules } = await import('../auth/index.ts')
   const result = await withStore(io, (store, settings) => {
     const rules = makeRules(settings, () => settings.login)
-    const who = makeCommandLine(findOperator(io))
-    const { brand, minPasswordLength, issuerUrl, activationLinkHours } = settings
     const audit = openAuditor(settings, store)
-    const common = { store, audit, clock: Date.now, rules, brand }
-    const admin = { ...common, minPasswordLength, issuerUrl, activationLinkHours, ...who }
+    const admin = { store, audit, clock: Date.now, rules, settings, ...makeCommandLine(findOperator(io)) }
     return operate(admin, () => createSealer(ensureSecret(settings)))
   })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))

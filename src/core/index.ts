@@ -35,6 +35,7 @@ export {
   type FailBy,
   failBy,
   fill,
+  type InnerReason,
   joinTables,
   type NamedFailure,
   type RowsOf,

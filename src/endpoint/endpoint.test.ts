@@ -3,17 +3,14 @@ import { describe, it } from 'node:test'
 import fastify from 'fastify'
 import { Type } from 'typebox'
 import { isFailure } from '../core/index.ts'
-import { type Api, addEndpoints, CLOSED, type Endpoint, type InvalidMembers, readMembers } from './index.ts'
+import { type Api, addEndpoints, type Endpoint, type InvalidMembers, Members, readMembers } from './index.ts'
 
-const Query = Type.Object(
-  {
-    state: Type.Union([Type.Literal('open'), Type.Literal('closed')], { default: 'open' }),
-    limit: Type.Integer({ minimum: 1, maximum: 5, default: 2 }),
-    isOld: Type.Optional(Type.Boolean()),
-    code: Type.Optional(Type.String({ pattern: '^[0-9]+$', description: 'A number of digits.' })),
-  },
-  CLOSED,
-)
+const Query = Members({
+  state: Type.Union([Type.Literal('open'), Type.Literal('closed')], { default: 'open' }),
+  limit: Type.Integer({ minimum: 1, maximum: 5, default: 2 }),
+  isOld: Type.Optional(Type.Boolean()),
+  code: Type.Optional(Type.String({ pattern: '^[0-9]+$', description: 'A number of digits.' })),
+})
 
 const api: Api<Endpoint> = {
   title: 'Doors',
@@ -79,18 +76,15 @@ describe('an endpoint', () => {
       )
     })
 
-  const Whole = Type.Object(
-    {
-      text: Type.String({ minLength: 2, maxLength: 3 }),
-      list: Type.Array(Type.Object({ kid: Type.String() }), { minItems: 1, maxItems: 2 }),
-      number: Type.Number({ minimum: 1 }),
-      limit: Type.Integer({ maximum: 5 }),
-      pattern: Type.Optional(Type.String({ pattern: '^a$' })),
-      only: Type.Optional(Type.Literal('x')),
-      keys: Type.Optional(Type.Union([Type.Object({ kid: Type.String() }), Type.Null()])),
-    },
-    CLOSED,
-  )
+  const Whole = Members({
+    text: Type.String({ minLength: 2, maxLength: 3 }),
+    list: Type.Array(Type.Object({ kid: Type.String() }), { minItems: 1, maxItems: 2 }),
+    number: Type.Number({ minimum: 1 }),
+    limit: Type.Integer({ maximum: 5 }),
+    pattern: Type.Optional(Type.String({ pattern: '^a$' })),
+    only: Type.Optional(Type.Literal('x')),
+    keys: Type.Optional(Type.Union([Type.Object({ kid: Type.String() }), Type.Null()])),
+  })
   const good = { text: 'ab', list: [{ kid: 'a' }], number: 1, limit: 5 }
   const faults: readonly (readonly [sent: unknown, name: string, text: string])[] = [
     [7, '', 'expected object'],

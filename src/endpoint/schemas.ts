@@ -1,9 +1,11 @@
-import { type TSchema, Type } from 'typebox'
+import { type TProperties, type TSchema, Type } from 'typebox'
 
-/** Unknown members are refused. */
-export const CLOSED = { additionalProperties: false } as const
+/** An object with these members. Others are refused. */
+export function Members<Of extends TProperties>(members: Of) {
+  return Type.Object(members, { additionalProperties: false })
+}
 
-export const NONE = Type.Object({}, CLOSED)
+export const NONE = Members({})
 
 /** One of these texts. */
 export function OneOf<Text extends string>(
@@ -25,13 +27,10 @@ export function formatTime(at: number): string {
 }
 
 export function PageOf<Item extends TSchema>(item: Item) {
-  return Type.Object(
-    {
-      items: Type.Array(item),
-      next: Type.Optional(
-        Type.String({ description: 'For `after` of the next page. Absent on the last page.' }),
-      ),
-    },
-    CLOSED,
-  )
+  return Members({
+    items: Type.Array(item),
+    next: Type.Optional(
+      Type.String({ description: 'For `after` of the next page. Absent on the last page.' }),
+    ),
+  })
 }

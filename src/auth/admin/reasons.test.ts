@@ -8,6 +8,7 @@ import { createSealer, sha256 } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import { testSettings } from '../testing/settings.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { ADMINISTRATION, type AdminReason } from '../words/administration.ts'
@@ -87,7 +88,11 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
   'auditor-not-clinician': () => listUserFaults({ ...ACCOUNT, auditor: true })[0],
   'two-roles': () => listUserFaults({ ...NEW, admin: true, auditor: true })[0],
   'password-unfit': ({ admin }) =>
-    checkPassword({ ...admin, minPasswordLength: 8 }, { username: 'u', displayName: 'U' }, 'short'),
+    checkPassword(
+      { ...admin, settings: { ...testSettings, minPasswordLength: 8 } },
+      { username: 'u', displayName: 'U' },
+      'short',
+    ),
   'password-and-link': ({ admin }) => checkLink(admin, { withLink: true, password: 'x' }),
   'passwords-off': ({ admin }) =>
     checkLink({ ...admin, rules: { ...admin.rules, passwords: false } }, { withLink: true }),

@@ -149,11 +149,16 @@ function describeRefusalDetails({ reason, facts, detail, compared }: AuthRefusal
 }
 
 function limitFacts(facts: StoredFacts): StoredFacts | undefined {
-  const limited = Object.entries(facts).map(([name, fact]) => [
-    name,
-    typeof fact === 'string' ? cut(hideSecrets(fact)) : fact,
-  ])
+  const limited = Object.entries(facts).map(([name, fact]) => [name, limitFact(fact)])
   return limited.length === 0 ? undefined : Object.fromEntries(limited)
+}
+
+/** Of an inner reason the name and the facts, without its text. */
+function limitFact(fact: StoredFacts[string]): unknown {
+  if (typeof fact === 'string') return cut(hideSecrets(fact))
+  if (typeof fact === 'number') return fact
+  if (!('reason' in fact)) return fact.slice(0, LIMITS.detailValues).map(limitFact)
+  return { reason: fact.reason, facts: limitFacts(fact.facts) ?? {} }
 }
 
 /** Tokens, codes and secrets have at least 43 characters of these. An app may send one in the wrong parameter. */

@@ -1,12 +1,6 @@
-import {
-  type FactsArgument,
-  type FactsIn,
-  type Failed,
-  fail,
-  fill,
-  type StoredFacts,
-} from '../../core/index.ts'
+import { type FactsArgument, type FactsIn, type Failed, fail, type StoredFacts } from '../../core/index.ts'
 import { FAULTS, type FaultReason } from '../words/faults.ts'
+import { fillWords } from '../words/reasons.ts'
 
 /** Why something is not accepted. The text is for its sender or for the log. */
 export interface Fault extends Failed {
@@ -20,5 +14,5 @@ export function makeFault<Reason extends FaultReason>(
   ...[facts]: FactsArgument<FactsIn<{ readonly text: (typeof FAULTS)[Reason] }>>
 ): Fault {
   const known: StoredFacts = facts ?? {}
-  return fail({ reason, facts: known, text: fill(FAULTS[reason], known) })
+  return fail({ reason, facts: known, text: fillWords(FAULTS[reason], known) })
 }

@@ -1,7 +1,7 @@
 import type { FactsArgument } from '../../core/index.ts'
-import { Failing, fill, type StoredFacts } from '../../core/index.ts'
+import { Failing, type StoredFacts } from '../../core/index.ts'
 import type { ComparedValue, OAuthWords, RefusalCode } from '../words/reason.ts'
-import { type FactsOf, OAUTH_REASONS, type OAuthReason } from '../words/reasons.ts'
+import { type FactsOf, fillWords, OAUTH_REASONS, type OAuthReason } from '../words/reasons.ts'
 /** A verified redirect URI that an error may be sent to. */
 export interface ReturnTarget {
   readonly redirectUri: string
@@ -49,12 +49,12 @@ export class AuthRefusal extends Failing {
   }
 
   get description(): string {
-    return fill(OAUTH_REASONS[this.reason].sentence, this.facts)
+    return fillWords(OAUTH_REASONS[this.reason].sentence, this.facts)
   }
 
   get detail(): string | undefined {
     const { detail }: OAuthWords = OAUTH_REASONS[this.reason]
-    return detail === undefined ? undefined : fill(detail, this.facts)
+    return detail === undefined ? undefined : fillWords(detail, this.facts)
   }
 
   withError(error: RefusalCode): AuthRefusal {

@@ -1,13 +1,18 @@
-import type { FactsArgument } from '../../core/index.ts'
-import { fail, findNearest, isFailure, toRecord } from '../../core/index.ts'
-import { type Fault, makeFault } from '../base/fault.ts'
+import {
+  type FactsArgument,
+  fail,
+  findNearest,
+  type InnerReason,
+  isFailure,
+  toRecord,
+} from '../../core/index.ts'
+import { makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
 import { findLogoUrlFault } from '../oauth/clients/urls.ts'
 import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
-import { endSentence } from '../words/explanation.ts'
 import { describePage, type FactsOf } from '../words/reasons.ts'
 import type { LabProblem } from './access.ts'
 import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
@@ -64,9 +69,12 @@ export const LINK_PARAMETERS: readonly string[] = [
 ]
 
 /** Why a parameter makes no link. */
-export function failLink(parameter: string, { text }: Pick<Fault, 'text'>, suggestion = ''): LabProblem {
-  const facts = { parameter, fault: endSentence(text), suggestion }
-  return failLinkFor('link-parameter-invalid', facts)
+export function failLink(
+  parameter: string,
+  fault: InnerReason,
+  suggestion: readonly InnerReason[] = [],
+): LabProblem {
+  return failLinkFor('link-parameter-invalid', { parameter, fault, suggestion })
 }
 
 export function failLinkFor<Reason extends 'link-parameter-invalid' | 'link-apps-too-many'>(
@@ -87,7 +95,7 @@ export function readLink(query: unknown): LabLink | LabProblem {
   if (get('launch_url') !== undefined && get('client') === undefined)
     return failLink('client', makeFault('link-client-missing'))
   const options = readOptions({ get: name => get(OPTION_NAMES[name] ?? name), unreadable })
-  if (isFailure(options)) return failLink(OPTION_NAMES[options.field] ?? options.field, options)
+  if (isFailure(options)) return failLink(OPTION_NAMES[options.field] ?? options.field, options.fault)
   const parts = {
     kind: readKind(get('kind')),
     skipsLogin: readFlag(get, 'skip_login') ?? false,
@@ -100,7 +108,10 @@ export function readLink(query: unknown): LabLink | LabProblem {
     skipsConsent: readFlag(get, 'skip_consent') || undefined,
     isPkceOptional: readPkce(get('pkce')),
   }
-  if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('', { text: '' })
+  if (!isRead(parts))
+    return (
+      Object.values(parts).find(part => isFailure(part)) ?? failLink('kind', makeFault('parameter-repeated'))
+    )
   const { kind, skipsLogin, redirects, checks, ...settings } = parts
   const surplus = hasContext(kind)
     ? undefined
@@ -154,7 +165,7 @@ function readFlag(get: (name: string) => string | undefined, name: string): bool
 
 function readScope(scope: string | undefined): string | undefined | LabProblem {
   const refusal = scope === undefined ? undefined : checkRequestedScope(scope)
-  return refusal ? failLink('scope', { text: refusal.description }) : scope
+  return refusal ? failLink('scope', refusal) : scope
 }
 
 function readSimulation(name: string | undefined): LabSimulation | undefined | LabProblem {
@@ -163,7 +174,7 @@ function readSimulation(name: string | undefined): LabSimulation | undefined | L
 }
 
 function failUnknown(name: string, known: readonly string[], meant: string | undefined): LabProblem {
-  const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`
+  const suggestion = meant === undefined ? [] : [makeFault('meant-other', { meant })]
   return failLink(name, makeFault('value-not-known', { known: known.join(', ') }), suggestion)
 }
 
@@ -181,7 +192,7 @@ function readStyle(url: string | undefined): string | undefined | LabProblem {
     url.length > LIMITS.urlCharacters
       ? makeFault('url-too-long', { longest: LIMITS.urlCharacters })
       : findLogoUrlFault(url)
-  return fault ? failLink('style', { text: `${fault.text}, or none` }) : url
+  return fault ? failLink('style', makeFault('link-style-malformed', { fault })) : url
 }
 
 function readPkce(text: string | undefined): true | undefined | LabProblem {

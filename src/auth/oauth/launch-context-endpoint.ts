@@ -10,7 +10,7 @@ import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { readJson, sendOAuthError } from '../base/request.ts'
 import { findLaunchUser } from '../users/accounts.ts'
-import { PAGE_REASONS } from '../words/reasons.ts'
+import { describePage, PAGE_REASONS } from '../words/reasons.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import type { AuthContext } from './context.ts'
 import { hasScope } from './grants/grant.ts'
@@ -91,12 +91,14 @@ function readLaunchContextRequest(body: unknown): LaunchContextRequest | Request
 const SCOPE = '__launch-contexts.c'
 
 function failBody(faults: readonly Fault[]): RequestProblem {
-  const texts = faults.slice(0, NAMED_FAULTS).map(({ text }) => `${text}.`)
-  return fail({ reason: 'launch-body-invalid', text: texts.join(' ') })
+  const named = faults.slice(0, NAMED_FAULTS)
+  const { sentence: text } = describePage('launch-body-invalid', { fault: named })
+  return fail({ reason: 'launch-body-invalid', faults: named, text })
 }
 
 interface RequestProblem extends Failed {
   readonly reason: 'launch-body-invalid' | 'launch-user-unknown'
+  readonly faults?: readonly Fault[]
   readonly text: string
 }
 
@@ -174,9 +176,9 @@ export function nameProblem(problem: Problem): Pick<Problem, 'reason'> & { reado
   const { reason } = problem
   switch (reason) {
     case 'launch-body-invalid':
-      return { reason, facts: { fault: problem.text } }
+      return { reason, facts: { fault: problem.faults ?? [] } }
     case 'launch-option-invalid':
-      return { reason, facts: { field: problem.field, fault: problem.text } }
+      return { reason, facts: { field: problem.field, fault: problem.fault } }
     default:
       return { reason }
   }

@@ -1,23 +1,29 @@
 import type { Words } from './reason.ts'
 
-/**
- * `not_found`, `conflict`: the state does not allow it. `reauthenticate`: the clinician signed in too long ago. `forbidden`:
- * the actor lost the right while the request was handled.
- */
-export type AdminFailureCode =
-  | 'invalid'
-  | 'not_found'
-  | 'conflict'
-  | 'reauthenticate'
-  | 'forbidden'
-  | 'unavailable'
+/** Why an operation changed nothing, with the status and the error of the API. */
+export const ADMIN_ERRORS = {
+  invalid: { status: 400, error: 'invalid_request' },
+  not_found: { status: 404, error: 'not_found' },
+  /** The state does not allow it. */
+  conflict: { status: 409, error: 'conflict' },
+  /** The clinician signed in too long ago. */
+  reauthenticate: { status: 403, error: 'insufficient_user_authentication' },
+  /** The actor lost the right while the request was handled. */
+  forbidden: { status: 403, error: 'insufficient_scope' },
+  unavailable: { status: 503, error: 'temporarily_unavailable' },
+} as const
 
 /** The words about an operation that changed nothing. The sentence is the end of one: `there is no app growth`. */
 export interface AdminWords extends Words {
-  readonly code: AdminFailureCode
+  readonly code: keyof typeof ADMIN_ERRORS
 }
 
-const LIST_AGAIN = 'Open the list again: somebody else may have changed it.'
+/** What somebody else may have removed. */
+function nameAbsent<const Sentence extends string>(sentence: Sentence) {
+  const remedy = 'Open the list again: somebody else may have changed it.'
+  return { code: 'not_found', sentence, remedy } as const
+}
+
 const LATER = 'Try again in a minute.'
 
 /** Operations of administrators. */
@@ -52,16 +58,8 @@ export const ADMINISTRATION = {
     sentence: '{faults}',
     remedy: 'Correct the filters that the error names, or remove them.',
   },
-  'client-unknown': {
-    code: 'not_found',
-    sentence: 'there is no app {id}',
-    remedy: LIST_AGAIN,
-  },
-  'client-not-shown': {
-    code: 'not_found',
-    sentence: 'there is no such app',
-    remedy: LIST_AGAIN,
-  },
+  'client-unknown': nameAbsent('there is no app {id}'),
+  'client-not-shown': nameAbsent('there is no such app'),
   'client-id-taken': {
     code: 'conflict',
     sentence: 'the id is taken',
@@ -77,16 +75,8 @@ export const ADMINISTRATION = {
     sentence: 'the app {id} has no secret',
     remedy: 'Register the app with a secret first.',
   },
-  'user-unknown': {
-    code: 'not_found',
-    sentence: 'there is no {kind} {name}',
-    remedy: LIST_AGAIN,
-  },
-  'user-not-shown': {
-    code: 'not_found',
-    sentence: 'there is no such user',
-    remedy: LIST_AGAIN,
-  },
+  'user-unknown': nameAbsent('there is no {kind} {name}'),
+  'user-not-shown': nameAbsent('there is no such user'),
   'own-account': {
     code: 'conflict',
     sentence:
@@ -190,26 +180,14 @@ export const ADMINISTRATION = {
     sentence: 'issuer and subject have 1 to {longest} characters',
     remedy: 'Correct the issuer or the subject.',
   },
-  'link-unknown': {
-    code: 'not_found',
-    sentence: 'there is no such link',
-    remedy: LIST_AGAIN,
-  },
+  'link-unknown': nameAbsent('there is no such link'),
   'sign-in-unknown': {
     code: 'not_found',
     sentence: 'the sign-in has ended',
     remedy: 'Nothing is to be done: the user is signed out.',
   },
-  'grant-unknown': {
-    code: 'not_found',
-    sentence: 'there is no grant {id}',
-    remedy: LIST_AGAIN,
-  },
-  'export-unknown': {
-    code: 'not_found',
-    sentence: 'there is no export {id}',
-    remedy: LIST_AGAIN,
-  },
+  'grant-unknown': nameAbsent('there is no grant {id}'),
+  'export-unknown': nameAbsent('there is no export {id}'),
   'filter-unknown': {
     code: 'invalid',
     sentence: '{faults}',
@@ -245,16 +223,8 @@ export const ADMINISTRATION = {
     sentence: 'the FHIR server is unavailable',
     remedy: 'Check that the FHIR server is running, and try again.',
   },
-  'key-unknown': {
-    code: 'not_found',
-    sentence: 'there is no key {kid}',
-    remedy: LIST_AGAIN,
-  },
-  'key-not-shown': {
-    code: 'not_found',
-    sentence: 'there is no such key',
-    remedy: LIST_AGAIN,
-  },
+  'key-unknown': nameAbsent('there is no key {kid}'),
+  'key-not-shown': nameAbsent('there is no such key'),
   'keys-rotated-meanwhile': {
     code: 'conflict',
     sentence: 'another rotation finished first',

@@ -1,7 +1,7 @@
-import { fill, type StoredFacts } from '../../core/index.ts'
+import type { StoredFacts } from '../../core/index.ts'
 import { findDifference } from './difference.ts'
 import type { ComparedValue } from './reason.ts'
-import { type AnyWords, findWords } from './reasons.ts'
+import { type AnyWords, fillWords, findWords } from './reasons.ts'
 
 /** A reason as the audit trail has it. */
 export interface NamedReason {
@@ -28,10 +28,10 @@ export function explainWords(
 ): ExplainedReason {
   const sent = words.compares === undefined ? undefined : describeSent(words.compares, compared)
   const cause = [
-    sent ?? endSentence(fill(words.cause ?? words.hint ?? words.detail ?? words.sentence, facts)),
+    sent ?? endSentence(fillWords(words.cause ?? words.hint ?? words.detail ?? words.sentence, facts)),
     words.note,
   ].filter(text => text)
-  return { cause: cause.join(' '), action: fill(words.remedy, facts) }
+  return { cause: cause.join(' '), action: fillWords(words.remedy, facts) }
 }
 
 /** Some sentences of the FHIR server have no full stop, as contracts with clients require. */

@@ -48,6 +48,16 @@ const CLIENT_FAULTS = {
   'program-with-launch-url': 'a client with {scope} has no launch URL',
 } as const
 
+/** Of members of registrations, and of the administration API. */
+const MEMBER_FAULTS = {
+  'registered-member-invalid': 'The {member} is invalid: {fault}.',
+  'member-not-known': 'there is no member {name}',
+  'member-missing': 'the member {name} is missing',
+  'member-invalid': 'the member {name} is not valid: {fault}',
+  'value-invalid': '{value}: {fault}',
+  'not-as-expected': '{expected}',
+} as const
+
 /** Of lists of scopes, after the words that name the list. */
 const SCOPE_LIST_FAULTS = {
   'scope-list-too-long': 'is longer than {most} characters',
@@ -64,6 +74,7 @@ const DOCUMENT_FAULTS = {
   'document-with-secret': 'It contains a client_secret.',
   'document-without-redirect-uri': 'It has no redirect URI that this server accepts.',
   'document-needs-secret': 'A client with a document has no secret: use none or private_key_jwt.',
+  'document-property-invalid': 'The {property}: {fault}.',
 } as const
 
 /** Of new passwords. */
@@ -146,6 +157,8 @@ const LINK_FAULTS = {
   'link-patients-many': 'several patients match. Choose one of them',
   'link-patient-unknown': 'no patient has this id or name',
   'link-patient-malformed': 'expected the id of a Patient',
+  'link-style-malformed': '{fault}, or none',
+  'meant-other': ' Did you mean {meant}?',
 } as const
 
 /** Of audit records that FHIR servers send. */
@@ -164,6 +177,10 @@ const AUDIT_FAULTS = {
 
 /** Of the filters of administration. */
 const FILTER_FAULTS = {
+  'filter-not-known': 'there is no filter {name}: {fault}',
+  'filter-invalid': 'the filter {name} is not valid: {fault}',
+  'filters-known': 'the filters are {known}',
+  'filters-none': 'this list has none',
   'user-not-known': 'no user is known as {name}',
   'app-not-known': 'no app is known as {name}',
   'nobody-known': 'no account, app, FHIR user or operator is known as {name}',
@@ -172,6 +189,7 @@ const FILTER_FAULTS = {
 /** All tables of faults, by their titles in docs/errors.md. */
 export const FAULT_TABLES = {
   'Properties of apps': CLIENT_FAULTS,
+  'Members of registrations and of the administration API': MEMBER_FAULTS,
   'Lists of scopes': SCOPE_LIST_FAULTS,
   'Documents of apps without a registration': DOCUMENT_FAULTS,
   'New passwords': PASSWORD_FAULTS,

@@ -16,8 +16,8 @@ export const LAUNCHES = {
   },
   'launch-option-invalid': {
     status: 400,
-    sentence: '{field}: {fault}',
-    cause: 'An option of the launch is not valid: {field}: {fault}',
+    sentence: '{field}: {fault}.',
+    cause: 'An option of the launch is not valid: {field}: {fault}.',
     remedy: 'Correct the option, and launch the app again.',
   },
   'launch-encounter-missing': {

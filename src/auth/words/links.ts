@@ -6,7 +6,7 @@ const OPEN_FROM_PAGE = 'Open the link from the page that made it, or from the ad
 export const LINKS = {
   'link-parameter-invalid': {
     status: 400,
-    sentence: '{parameter}: {fault}{suggestion}',
+    sentence: '{parameter}: {fault}.{suggestion}',
     cause:
       'The link that launches the app has an unknown parameter, or an unknown value of “{parameter}”.{suggestion}',
     remedy: 'Use one of the names that the reason lists, or make a new link on the page that made this one.',

@@ -9,6 +9,7 @@ import {
   type FactsIn,
   fill,
   findOwn,
+  type InnerReason,
   joinTables,
   type StoredFacts,
 } from '../../core/index.ts'
@@ -16,6 +17,7 @@ import { FHIR_REASON_TABLES } from '../../fhir/index.ts'
 import { ADMINISTRATION } from './administration.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
+import { FAULTS } from './faults.ts'
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
 import { OLD_REASONS } from './old-reasons.ts'
@@ -86,6 +88,15 @@ export function getWords(reason: AnyReason): AnyWords {
   return ALL[reason]
 }
 
+/** Fills a text whose facts may be faults of values, or other reasons. */
+export function fillWords(text: string, facts: StoredFacts): string {
+  return fill(text, facts, describeInner)
+}
+
+function describeInner({ reason, facts }: InnerReason): string {
+  return fillWords(findOwn(FAULTS, reason) ?? findWords(reason)?.sentence ?? reason, facts)
+}
+
 /** The status and the sentence of a reason that is not one of OAuth. */
 export function describePage<Reason extends PageReason>(
   reason: Reason,
@@ -96,5 +107,5 @@ export function describePage<Reason extends PageReason>(
   readonly facts: StoredFacts
 } {
   const { status, sentence } = PAGE_REASONS[reason]
-  return { status, sentence: fill(sentence, facts ?? {}), facts: facts ?? {} }
+  return { status, sentence: fillWords(sentence, facts ?? {}), facts: facts ?? {} }
 }

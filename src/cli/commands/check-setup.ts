@@ -12,10 +12,9 @@ import {
   type Settings,
   SettingsError,
 } from '../../config/index.ts'
-import { DAY_MS, describeError, fail, HOW, isFailure, parseJson } from '../../core/index.ts'
+import { DAY_MS, describeError, fail, formatCount, HOW, isFailure, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io, isSet, printJson } from '../command.ts'
-import { formatCount } from '../format-count.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
 import { describeReason } from '../start/reporting-fetch.ts'
 import { getStoreOptions } from '../with-store.ts'

@@ -8,7 +8,6 @@ import {
   type ClientChanges,
   type ClientFault,
   changeClient,
-  describeClientFaults,
   findClientFault,
   findClientIdFault,
   listScopeNotes,
@@ -165,11 +164,11 @@ function noteScopes(scope: string, io: Io): void {
 }
 
 function describeFault(fault: ClientFault): CommandFailure {
-  const lines = describeClientFaults(fault, ({ property, value, text }) => {
+  const lines = [fault, ...fault.others].map(({ property, value, text }) => {
     const { option } = CLIENT_FIELDS[property]
     return `Cannot use --${option}${value === undefined ? '' : ` ${value}`}: ${text}`
   })
-  return failMisuse(lines)
+  return failMisuse([...new Set(lines)])
 }
 
 function readDescription(args: Arguments, io: Io): ClientChanges {

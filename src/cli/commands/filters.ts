@@ -59,5 +59,5 @@ export function readOptionFilters(
   })
   const { wanted, faults } = readFilters(filters, Object.fromEntries(sent), 'option')
   if (faults.length === 0) return wanted
-  throw failMisuse(faults.map(({ name, text }) => `Cannot use --${toOption(name)}: ${text}`))
+  throw failMisuse(faults.map(({ name, fault }) => `Cannot use --${toOption(name)}: ${fault.text}`))
 }

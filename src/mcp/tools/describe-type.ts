@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import { isResourceType, type Permission } from '../../fhir/index.ts'
 import { listResourceScopes } from '../grants.ts'
 import { listOffered } from '../parameters.ts'
@@ -18,18 +18,13 @@ export const describeType = defineTool({
   name: 'describe_type',
   title: 'Describe a type',
   description: 'Lists the search parameters of a resource type, with examples, and what you may do with it.',
-  input: Type.Object({ type: Type.String({ description: 'FHIR R4 resource type' }) }, CLOSED),
-  output: Type.Object(
-    {
-      type: Type.String(),
-      permissions: Type.Array(Type.String()),
-      filters: Type.Optional(Type.Array(Type.String())),
-      parameters: Type.Array(
-        Type.Object({ name: Type.String(), type: Type.String(), example: Type.String() }, CLOSED),
-      ),
-    },
-    CLOSED,
-  ),
+  input: Members({ type: Type.String({ description: 'FHIR R4 resource type' }) }),
+  output: Members({
+    type: Type.String(),
+    permissions: Type.Array(Type.String()),
+    filters: Type.Optional(Type.Array(Type.String())),
+    parameters: Type.Array(Members({ name: Type.String(), type: Type.String(), example: Type.String() })),
+  }),
   isUsableBy: () => true,
   async call({ grant, fetch }, { type }) {
     if (!isResourceType(type)) return failCall(`${JSON.stringify(type)} is not a FHIR R4 resource type.`)

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import type { Proposal } from '../../proposals/index.ts'
 import { mayPropose } from '../grants.ts'
 import { OUTCOME_CHARACTERS } from '../limits.ts'
@@ -10,25 +10,19 @@ export const listProposals = defineTool({
   name: 'list_proposals',
   title: 'List your proposals',
   description: 'Lists what you have proposed for this record, newest first, and what became of it.',
-  input: Type.Object({}, CLOSED),
-  output: Type.Object(
-    {
-      proposals: Type.Array(
-        Type.Object(
-          {
-            proposal: Type.String(),
-            action: Type.String(),
-            reference: Type.String(),
-            state: Type.String(),
-            version: Type.Optional(Type.String()),
-            reason: Type.Optional(Type.String({ description: 'Why the person rejected it' })),
-          },
-          CLOSED,
-        ),
-      ),
-    },
-    CLOSED,
-  ),
+  input: Members({}),
+  output: Members({
+    proposals: Type.Array(
+      Members({
+        proposal: Type.String(),
+        action: Type.String(),
+        reference: Type.String(),
+        state: Type.String(),
+        version: Type.Optional(Type.String()),
+        reason: Type.Optional(Type.String({ description: 'Why the person rejected it' })),
+      }),
+    ),
+  }),
   isUsableBy: mayPropose,
   async call({ proposals }) {
     const rows = (await proposals.list()).map(describe)

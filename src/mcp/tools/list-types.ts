@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure, isRecord } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import { listCompartmentParameters, resourceTypes } from '../../fhir/index.ts'
 import { listResourceScopes, mayUse } from '../grants.ts'
 import { listRecords } from '../rows.ts'
@@ -13,11 +13,8 @@ export const listTypes = defineTool({
   name: 'list_types',
   title: 'List the kinds of data',
   description: 'Lists the resource types that the record has and you may search, with their numbers.',
-  input: Type.Object({}, CLOSED),
-  output: Type.Object(
-    { types: Type.Array(Type.Object({ type: Type.String(), count: Type.Integer() }, CLOSED)) },
-    CLOSED,
-  ),
+  input: Members({}),
+  output: Members({ types: Type.Array(Members({ type: Type.String(), count: Type.Integer() })) }),
   isUsableBy: grant => mayUse(grant, 's') || mayUse(grant, 'r'),
   async call({ grant, fetch }) {
     const scopes = listResourceScopes(grant)

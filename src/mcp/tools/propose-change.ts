@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure, removeControls } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import { failFor, formatExact, isResourceType, parseReference } from '../../fhir/index.ts'
 import { PROPOSAL_CHARACTERS, type ProposedChange, REASON_CHARACTERS } from '../../proposals/index.ts'
 import { mayPropose } from '../grants.ts'
@@ -15,26 +15,23 @@ export const proposeChange = defineTool({
   title: 'Propose a change',
   description:
     'Proposes a change of the record. Nothing is written: the person reads it, and signs or rejects it later. list_proposals tells the outcome. Prefer patch to update.',
-  input: Type.Object(
-    {
-      action: Type.Enum([...ACTIONS]),
-      reference: Type.Optional(Type.String({ description: 'Of the resource to change or delete' })),
-      type: Type.Optional(Type.String({ description: 'Of the resource to create' })),
-      resource: Type.Optional(
-        Type.Record(Type.String(), Type.Unknown(), { description: 'To create, or the whole new content' }),
-      ),
-      patch: Type.Optional(
-        Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'JSON Patch (RFC 6902)' }),
-      ),
-      reason: Type.String({
-        minLength: 1,
-        maxLength: REASON_CHARACTERS,
-        description: 'For the person: why, and from which facts',
-      }),
-    },
-    CLOSED,
-  ),
-  output: Type.Object({ proposal: Type.String(), state: Type.String(), until: Type.String() }, CLOSED),
+  input: Members({
+    action: Type.Enum([...ACTIONS]),
+    reference: Type.Optional(Type.String({ description: 'Of the resource to change or delete' })),
+    type: Type.Optional(Type.String({ description: 'Of the resource to create' })),
+    resource: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'To create, or the whole new content' }),
+    ),
+    patch: Type.Optional(
+      Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'JSON Patch (RFC 6902)' }),
+    ),
+    reason: Type.String({
+      minLength: 1,
+      maxLength: REASON_CHARACTERS,
+      description: 'For the person: why, and from which facts',
+    }),
+  }),
+  output: Members({ proposal: Type.String(), state: Type.String(), until: Type.String() }),
   keeps: true,
   isUsableBy: mayPropose,
   async call(call, given) {

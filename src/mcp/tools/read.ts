@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import { condense, condenseElement } from '../condense.ts'
 import { mayUse } from '../grants.ts'
@@ -10,23 +10,20 @@ export const read = defineTool({
   name: 'read',
   title: 'Read a resource',
   description: 'Returns one resource as FHIR JSON, without its narrative.',
-  input: Type.Object(
-    {
-      reference: Type.String({ description: 'Such as Observation/123' }),
-      element: Type.Optional(
-        Type.String({ description: 'Only one element, such as component or content[3].attachment' }),
-      ),
-      from: Type.Optional(
-        Type.Integer({ minimum: 0, description: 'Its first item or character, as a note says' }),
-      ),
-      version: Type.Optional(Type.String({ description: 'An earlier version (meta.versionId)' })),
-    },
-    CLOSED,
-  ),
-  output: Type.Object(
-    { resource: Type.Record(Type.String(), Type.Unknown()), notes: Type.Optional(Type.Array(Type.String())) },
-    CLOSED,
-  ),
+  input: Members({
+    reference: Type.String({ description: 'Such as Observation/123' }),
+    element: Type.Optional(
+      Type.String({ description: 'Only one element, such as component or content[3].attachment' }),
+    ),
+    from: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Its first item or character, as a note says' }),
+    ),
+    version: Type.Optional(Type.String({ description: 'An earlier version (meta.versionId)' })),
+  }),
+  output: Members({
+    resource: Type.Record(Type.String(), Type.Unknown()),
+    notes: Type.Optional(Type.Array(Type.String())),
+  }),
   isUsableBy: grant => mayUse(grant, 'r'),
   async call({ baseUrl, fetch }, { reference, version, element, from = 0 }) {
     const found = parseReference(reference, baseUrl)

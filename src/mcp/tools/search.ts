@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import { isResourceType } from '../../fhir/index.ts'
 import { type ReadBundle, readPage } from '../bundle.ts'
 import { mayUse } from '../grants.ts'
@@ -9,16 +9,13 @@ import { adviseOnParameters, listOffered } from '../parameters.ts'
 import { describeRow, formatRow } from '../rows.ts'
 import { defineTool, failCall, isShortEnough, type ToolResult } from '../tool.ts'
 
-const ROW = Type.Object(
-  {
-    reference: Type.String(),
-    date: Type.Optional(Type.String()),
-    what: Type.String(),
-    value: Type.Optional(Type.String()),
-    status: Type.Optional(Type.String()),
-  },
-  CLOSED,
-)
+const ROW = Members({
+  reference: Type.String(),
+  date: Type.Optional(Type.String()),
+  what: Type.String(),
+  value: Type.Optional(Type.String()),
+  status: Type.Optional(Type.String()),
+})
 
 /** Parameters that would change what is returned into something else than rows. */
 const UNUSABLE: ReadonlySet<string> = new Set(['_format', '_summary', '_elements', '_count', '_pretty'])
@@ -28,28 +25,22 @@ export const search = defineTool({
   title: 'Search the record',
   description:
     'Finds resources of one type by FHIR search parameters, newest first with {"_sort": "-date"}. Returns one row each: reference, date, what, value, status. describe_type lists the parameters.',
-  input: Type.Object(
-    {
-      type: Type.String({ description: 'FHIR R4 resource type, such as Observation' }),
-      parameters: Type.Optional(
-        Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 20 })]), {
-          description: 'Such as {"category": "laboratory", "date": ["ge2025-01-01", "lt2026-01-01"]}',
-        }),
-      ),
-      count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ROWS, default: 20 })),
-      cursor: Type.Optional(Type.String({ description: 'Of the page before. Send the same type.' })),
-    },
-    CLOSED,
-  ),
-  output: Type.Object(
-    {
-      rows: Type.Array(ROW),
-      total: Type.Optional(Type.Integer()),
-      cursor: Type.Optional(Type.String()),
-      notes: Type.Optional(Type.Array(Type.String())),
-    },
-    CLOSED,
-  ),
+  input: Members({
+    type: Type.String({ description: 'FHIR R4 resource type, such as Observation' }),
+    parameters: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 20 })]), {
+        description: 'Such as {"category": "laboratory", "date": ["ge2025-01-01", "lt2026-01-01"]}',
+      }),
+    ),
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ROWS, default: 20 })),
+    cursor: Type.Optional(Type.String({ description: 'Of the page before. Send the same type.' })),
+  }),
+  output: Members({
+    rows: Type.Array(ROW),
+    total: Type.Optional(Type.Integer()),
+    cursor: Type.Optional(Type.String()),
+    notes: Type.Optional(Type.Array(Type.String())),
+  }),
   isUsableBy: grant => mayUse(grant, 's') || mayUse(grant, 'r'),
   async call({ fetch, pageParameter }, { type, parameters = {}, count = 20, cursor }) {
     if (!isResourceType(type)) return failCall(`${JSON.stringify(type)} is not a FHIR R4 resource type.`)

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { Members } from '../../endpoint/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { computeAge, formatDeath, formatName, formatSex, readPerson } from '../../web/person/index.ts'
 import { readPage } from '../bundle.ts'
@@ -45,30 +45,21 @@ export const summary = defineTool({
   title: 'Summarize the patient',
   description:
     'Returns who the patient is, with active allergies, problems and medicines, the latest vital signs and results, and the last encounters. Begin with it.',
-  input: Type.Object(
-    {
-      patient: Type.Optional(
-        Type.String({ description: 'Id of the patient, if your access is not limited to one' }),
-      ),
-    },
-    CLOSED,
-  ),
-  output: Type.Object(
-    {
-      patient: Type.Record(Type.String(), Type.String()),
-      sections: Type.Array(
-        Type.Object(
-          {
-            title: Type.String(),
-            lines: Type.Array(Type.String()),
-            more: Type.Optional(Type.String({ description: 'What is not shown, and why' })),
-          },
-          CLOSED,
-        ),
-      ),
-    },
-    CLOSED,
-  ),
+  input: Members({
+    patient: Type.Optional(
+      Type.String({ description: 'Id of the patient, if your access is not limited to one' }),
+    ),
+  }),
+  output: Members({
+    patient: Type.Record(Type.String(), Type.String()),
+    sections: Type.Array(
+      Members({
+        title: Type.String(),
+        lines: Type.Array(Type.String()),
+        more: Type.Optional(Type.String({ description: 'What is not shown, and why' })),
+      }),
+    ),
+  }),
   isUsableBy: grant => mayUse(grant, 'r'),
   async call(call, { patient = call.grant.patient }) {
     if (patient === undefined || !isId(patient)) return failCall('Send the id of the patient in patient.')

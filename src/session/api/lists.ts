@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { isFailure, isRecord } from '../../core/index.ts'
-import { CLOSED, NONE, OneOf } from '../../endpoint/index.ts'
+import { Members, NONE, OneOf } from '../../endpoint/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import type { Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
@@ -58,13 +58,10 @@ export const conditionsEndpoint = defineEndpoint({
   description:
     'Conditions of the patient with one clinical status, newest recorded date first, undated last.',
   scopes: ['patient/Condition.rs'],
-  query: Type.Object(
-    {
-      status: OneOf(CLINICAL_STATUS, { default: 'active', description: 'FHIR Condition clinical status.' }),
-      _count: Count,
-    },
-    CLOSED,
-  ),
+  query: Members({
+    status: OneOf(CLINICAL_STATUS, { default: 'active', description: 'FHIR Condition clinical status.' }),
+    _count: Count,
+  }),
   result: BundleOf(Condition),
   answer: async (sessionRequest, { status, _count }) =>
     createBundle(
@@ -112,18 +109,15 @@ export const vitalsEndpoint = defineEndpoint({
   title: 'Vital signs',
   description: 'Vital-signs Observations of the patient, newest first.',
   scopes: ['patient/Observation.rs'],
-  query: Type.Object(
-    {
-      code: Type.Optional(
-        Type.String({
-          pattern: '^[0-9]{1,7}-[0-9]$',
-          description: 'A LOINC code, such as 85354-9 for blood pressure.',
-        }),
-      ),
-      _count: Count,
-    },
-    CLOSED,
-  ),
+  query: Members({
+    code: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{1,7}-[0-9]$',
+        description: 'A LOINC code, such as 85354-9 for blood pressure.',
+      }),
+    ),
+    _count: Count,
+  }),
   result: BundleOf(Observation),
   answer: async (sessionRequest, { code, _count }) =>
     createBundle(

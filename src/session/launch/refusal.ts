@@ -70,8 +70,8 @@ export function describeRefusal(refusal: LaunchRefusal): RefusalTexts {
         ...texts,
         text: [text, NO_RECORD],
         facts: [
-          ['Issuer', html`<code>${facts.iss}</code>`],
-          ['Expected', html`<code>${facts.expected}</code>`],
+          ['Issuer', html`<code>${String(facts.iss)}</code>`],
+          ['Expected', html`<code>${String(facts.expected)}</code>`],
         ],
       }
     default:

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { CLOSED, Time } from '../../../endpoint/index.ts'
+import { Members, Time } from '../../../endpoint/index.ts'
 import { formatName } from '../../../web/person/index.ts'
 import { type Html, html, renderBadge, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
@@ -281,7 +281,7 @@ const SERVICES = defineList<GivenAccess, Pick<typeof FILTERS, 'client_id'>>({
   },
 })
 
-const Id = Type.Object({ id: Type.String() }, CLOSED)
+const Id = Members({ id: Type.String() })
 
 /** A grant, and its patient in words if the administrator may read them. */
 interface ShownGrant extends GrantDescription {

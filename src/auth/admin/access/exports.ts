@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { CLOSED, OneOf, Time } from '../../../endpoint/index.ts'
+import { Members, OneOf, Time } from '../../../endpoint/index.ts'
 import { html } from '../../../web/ui/index.ts'
 import { type BulkExport, EXPORT_STATES, listExports, removeExport } from '../../oauth/exports.ts'
 import { describeExportLevel, renderExportState, renderExportTypes } from '../../pages/parts/exports.ts'
@@ -165,7 +165,7 @@ Ends a bulk export. Its files cannot be downloaded any more, and downloads stop 
       result: describeColumns(EXPORTS.columns),
       describe: found => toJson(EXPORTS.columns, found),
     },
-    result: Type.Object({ id: Type.String() }, CLOSED),
+    result: Members({ id: Type.String() }),
     describe: changed => changed,
   },
   pages: {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime } from '../../../endpoint/index.ts'
+import { formatTime, Members } from '../../../endpoint/index.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 import { type Area, defineArea } from '../subject/area.ts'
@@ -57,7 +57,7 @@ function describeLink({ activationLink }: ChangedUser) {
 function defineUsers(kind: UserKind): Subject<ShownUser, UserTarget, ChangedUser, UserDescription> {
   const { path, name } = KINDS[kind]
   const article = kind === 'account' ? 'an' : 'a'
-  const User = Type.Object({ ...describeColumns(listColumns(kind)).properties, ...ABOUT_ONE }, CLOSED)
+  const User = Members({ ...describeColumns(listColumns(kind)).properties, ...ABOUT_ONE })
   return {
     name: kind,
     lists: [USER_LISTS[kind]],
@@ -71,12 +71,9 @@ function defineUsers(kind: UserKind): Subject<ShownUser, UserTarget, ChangedUser
           description:
             'If the body has neither a password nor a link, the user signs in with an identity provider.',
           path: '',
-          input: Type.Object(
-            { ...describeMembers(kind, 'add'), password: Password, activation_link: WithLink },
-            CLOSED,
-          ),
+          input: Members({ ...describeMembers(kind, 'add'), password: Password, activation_link: WithLink }),
           status: 201,
-          result: Type.Object({ ...User.properties, activation_link: Type.Optional(NewLink) }, CLOSED),
+          result: Members({ ...User.properties, activation_link: Type.Optional(NewLink) }),
         },
         perform(admin, _, { password, activation_link: withLink, ...members }: SecretMembers) {
           const { username = '', displayName = '', fhirUser = '', ...others } = readMembers(members)
@@ -91,7 +88,7 @@ function defineUsers(kind: UserKind): Subject<ShownUser, UserTarget, ChangedUser
             'Absent members keep their values. Disabling a user ends all sign-ins and the access of apps.',
           method: 'PATCH',
           path: '',
-          input: Type.Object(describeMembers(kind, 'set'), CLOSED),
+          input: Members(describeMembers(kind, 'set')),
         },
         perform: (admin, target, members) => changeUser(admin, target, readMembers({ ...members })),
       },
@@ -135,7 +132,7 @@ function defineUserArea(kind: UserKind): Area {
     method: 'GET',
     path: `${KINDS[kind].path}/:id/sign-ins`,
     title: 'Browsers in which the user is signed in, most recently used first',
-    result: Type.Object({ items: Type.Array(describeColumns(SIGN_IN_COLUMNS)) }, CLOSED),
+    result: Members({ items: Type.Array(describeColumns(SIGN_IN_COLUMNS)) }),
     async handle({ admin, params: { id = '' } }) {
       const user = await findShown(admin, { id, kind })
       if (isFailure(user)) return user

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { Type } from 'typebox'
 import { HOUR_MS, isFailure } from '../../../core/index.ts'
-import { CLOSED, Time } from '../../../endpoint/index.ts'
+import { Members, Time } from '../../../endpoint/index.ts'
 import { createRandomToken, type Schema } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type ActivationLink, createActivationLink, keepActivationLink } from '../../users/activation.ts'
@@ -37,13 +37,13 @@ export const WithLink = Type.Optional(
 )
 
 /** A new activation link, in a response. */
-export const NewLink = Type.Object({ url: Type.String(), expires_at: Time }, CLOSED)
+export const NewLink = Members({ url: Type.String(), expires_at: Time })
 
 const KEEP_APPS = {
   keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })),
 }
 
-const SignInId = Type.Object({ sign_in: Type.String({ description: 'The id of a sign-in.' }) }, CLOSED)
+const SignInId = Members({ sign_in: Type.String({ description: 'The id of a sign-in.' }) })
 
 interface Input {
   readonly password?: string
@@ -60,14 +60,11 @@ export const SIGN_IN_OPERATIONS = {
       title: 'Reset the password',
       description:
         'The old password stops working, and all sign-ins and the access of apps end. If the body has neither a password nor a link, the server generates a password.',
-      input: Type.Object({ password: Password, activation_link: WithLink, ...KEEP_APPS }, CLOSED),
-      result: Type.Object(
-        {
-          password: Type.Optional(Type.String({ description: 'The new password. It is not shown again.' })),
-          activation_link: Type.Optional(NewLink),
-        },
-        CLOSED,
-      ),
+      input: Members({ password: Password, activation_link: WithLink, ...KEEP_APPS }),
+      result: Members({
+        password: Type.Optional(Type.String({ description: 'The new password. It is not shown again.' })),
+        activation_link: Type.Optional(NewLink),
+      }),
     },
     path: 'reset-password',
     page: {
@@ -85,7 +82,7 @@ export const SIGN_IN_OPERATIONS = {
     api: {
       path: 'end-sessions',
       title: 'End all sign-ins and the access of apps',
-      input: Type.Object(KEEP_APPS, CLOSED),
+      input: Members(KEEP_APPS),
     },
     page: {
       title: name => `End the sign-ins of ${name}?`,
@@ -118,7 +115,7 @@ export const SIGN_IN_OPERATIONS = {
       path: 'reset-second-factor',
       title: 'Remove all second factors and recovery codes',
       description: 'Ends all sign-ins and the access of apps.',
-      input: Type.Object(KEEP_APPS, CLOSED),
+      input: Members(KEEP_APPS),
     },
     page: {
       title: name => `Reset the second factor of ${name}?`,
@@ -140,7 +137,7 @@ password too if someone else may know the old one.`,
     api: {
       path: 'unlock',
       title: 'Accept passwords again after too many wrong ones',
-      input: Type.Object({}, CLOSED),
+      input: Members({}),
     },
     page: {
       title: name => `Unlock ${name}?`,
@@ -164,10 +161,10 @@ function operation(verb: keyof typeof SIGN_IN_OPERATIONS): UserOperation {
 }
 
 export function makeLink(admin: Admin, trx: Transaction<Schema>, row: UserRow): Promise<ActivationLink> {
-  const { clock, issuerUrl, activationLinkHours } = admin
-  if (issuerUrl === undefined || activationLinkHours === undefined) throw new Error('Settings are missing')
-  const expiresAt = clock() + activationLinkHours * HOUR_MS
-  return createActivationLink(trx, row, { issuerUrl, expiresAt })
+  const { clock, settings } = admin
+  if (!settings) throw new Error('Settings are missing')
+  const expiresAt = clock() + settings.activationLinkHours * HOUR_MS
+  return createActivationLink(trx, row, { issuerUrl: settings.issuerUrl, expiresAt })
 }
 
 /** Sets a new password, or a random one, or makes a link, and returns it. Ends all sign-ins, and the access of apps. */

@@ -1,6 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { Type } from 'typebox'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { Members } from '../../../endpoint/index.ts'
 import { revokeGrantTokens, type Schema } from '../../../store/index.ts'
 import { hashPassword, NO_PASSWORD } from '../../users/passwords.ts'
 import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
@@ -119,7 +118,7 @@ their access back.`,
       path: '',
       title: 'Remove a user, all sign-ins and the access of apps',
       description: 'An identity provider that creates accounts creates it again at the next sign-in.',
-      input: Type.Object({}, CLOSED),
+      input: Members({}),
     },
     page: {
       title: name => `Remove ${name}?`,

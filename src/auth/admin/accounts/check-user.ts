@@ -100,15 +100,19 @@ export async function listNewUserFaults({ store }: Admin, user: NewUser): Promis
 
 /** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */
 export function checkPassword(
-  { actor, rules, brand, minPasswordLength: minLength = 0 }: Admin,
+  { actor, rules, settings }: Admin,
   owner: Pick<PasswordOwner, 'username' | 'displayName'>,
   password: string | undefined,
 ): AdminFailure | undefined {
   const fault =
     password === undefined || (actor.kind === 'command' && rules.onLoopback)
       ? undefined
-      : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '', minLength })
-  return fault === undefined ? undefined : failAdmin('password-unfit', { fault: fault.text })
+      : findNewPasswordFault(password, {
+          ...owner,
+          brand: settings?.brand.name ?? '',
+          minLength: settings?.minPasswordLength ?? 0,
+        })
+  return fault === undefined ? undefined : failAdmin('password-unfit', { fault })
 }
 
 /** A user gets a password or a link, and a link only if passwords sign users in. */

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { Members } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import { performOnUser, type UserOperation, type UserOperations } from './perform-on-user.ts'
 import type { UserDescription, UserLink, UserTarget } from './users.ts'
 
 /** A user of an identity provider. */
-const Link = Type.Object({ issuer: Type.String(), subject: Type.String() }, CLOSED)
+const Link = Members({ issuer: Type.String(), subject: Type.String() })
 
 export const LINK_OPERATIONS = {
   link: {

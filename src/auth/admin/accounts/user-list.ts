@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
+import { formatTime, Members, Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { describeMadeForLoopback } from '../../users/validity/made-for-loopback.ts'
@@ -95,10 +95,12 @@ function describeLastSignIn({ signedInAt, createdAt }: UserDescription): string 
   return createdAt === undefined ? 'not known' : 'never'
 }
 
-const Link = Type.Object(
-  { issuer: Type.String(), subject: Type.String(), provisioned: Type.Boolean(), created_at: Time },
-  CLOSED,
-)
+const Link = Members({
+  issuer: Type.String(),
+  subject: Type.String(),
+  provisioned: Type.Boolean(),
+  created_at: Time,
+})
 
 /** The members of users, in the order of the CSV file. */
 export const USER_COLUMNS: SubjectColumns<UserDescription> = {

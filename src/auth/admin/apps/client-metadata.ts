@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Static, type TSchema, Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, type JsonSchema } from '../../../endpoint/index.ts'
+import { type JsonSchema, Members } from '../../../endpoint/index.ts'
 import { PLAIN_FIELDS, type PlainMember, type PlainProperty } from '../../oauth/clients/fields.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
 import {
@@ -50,11 +50,11 @@ function describe<Schema extends TSchema>(schema: Schema, about?: string): Schem
   return description === '' ? schema : { ...schema, description }
 }
 
-export const Metadata = Type.Object(METADATA, CLOSED)
-export const NewClient = Type.Object(
-  { client_id: Type.Optional(Type.String({ description: 'By default a new UUID.' })), ...METADATA },
-  CLOSED,
-)
+export const Metadata = Members(METADATA)
+export const NewClient = Members({
+  client_id: Type.Optional(Type.String({ description: 'By default a new UUID.' })),
+  ...METADATA,
+})
 
 type PlainMembers = Readonly<Partial<Record<PlainMember, unknown>>>
 type ClientMetadata = PlainMembers & Static<typeof Metadata>

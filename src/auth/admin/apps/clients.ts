@@ -3,6 +3,7 @@ import { type Selectable, sql, type Transaction } from 'kysely'
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { containsText, isPresent, type Schema, sha256 } from '../../../store/index.ts'
+import { makeFault } from '../../base/fault.ts'
 import { type Client, findStoredRow, toClient } from '../../oauth/clients/client.ts'
 import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import {
@@ -17,7 +18,7 @@ import {
   type ClientFault,
   type ClientProperties,
   describeClientFaults,
-  describeValue,
+  nameValue,
   type Registrar,
 } from '../../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../../oauth/revoked-tokens.ts'
@@ -143,11 +144,10 @@ export function nameOperation(verb: ClientVerb): AdminOperation {
 /** A property of a client that cannot be stored. */
 export function failProperty(fault: ClientFault): AdminFailure {
   if (fault.reason === 'client-id-in-use') return new AdminFailure('client-id-taken', {}, fault)
-  const faults = describeClientFaults(
-    fault,
-    one => `the member ${CLIENT_FIELDS[one.property].member} is not valid: ${describeValue(one)}`,
+  const faults = describeClientFaults(fault, one =>
+    makeFault('member-invalid', { name: CLIENT_FIELDS[one.property].member, fault: nameValue(one) }),
   )
-  return new AdminFailure('client-property-invalid', { faults: faults.join('; ') }, fault)
+  return new AdminFailure('client-property-invalid', { faults }, fault)
 }
 
 /** Registers a client. */

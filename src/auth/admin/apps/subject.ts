@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { Members } from '../../../endpoint/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import { isConfigured } from '../../oauth/clients/client.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
@@ -31,19 +31,15 @@ import {
 } from './clients.ts'
 
 const Client = describeColumns(CLIENT_COLUMNS)
-const ClientWithSecret = Type.Object(
-  {
-    ...Client.properties,
-    client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
-    warnings: Type.Optional(
-      Type.Array(Type.String(), {
-        description:
-          'Scopes that are never granted as registered, with the reason. Absent if there are none.',
-      }),
-    ),
-  },
-  CLOSED,
-)
+const ClientWithSecret = Members({
+  ...Client.properties,
+  client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Scopes that are never granted as registered, with the reason. Absent if there are none.',
+    }),
+  ),
+})
 
 /** Registered apps. */
 export const APPS: Subject<ListedClient & ShownClient, string, ChangedClient, ListedClient> = {

@@ -2,11 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../../audit/index.ts'
 import type { TargetType } from '../../../audit-record/index.ts'
+import type { Settings } from '../../../config/index.ts'
 import {
   type FactsArgument,
   type FactsIn,
   Failing,
-  fill,
   findOwn,
   isFailure,
   type StoredFacts,
@@ -20,7 +20,13 @@ import { runTransaction } from '../../base/transaction.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import type { ClientFault } from '../../oauth/clients/validate.ts'
 import type { AccessRules } from '../../users/validity/rule.ts'
-import { ADMINISTRATION, type AdminFailureCode, type AdminReason } from '../../words/administration.ts'
+import {
+  ADMIN_ERRORS,
+  ADMINISTRATION,
+  type AdminReason,
+  type AdminWords,
+} from '../../words/administration.ts'
+import { fillWords } from '../../words/reasons.ts'
 import { describeChange } from './describe-change.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
@@ -50,12 +56,8 @@ export interface Admin {
   readonly clock: () => number
   readonly rules: AccessRules
   readonly actor: Actor
-  /** Of the service. New passwords do not contain its name. */
-  readonly brand?: { readonly name: string }
-  /** Of the settings. */
-  readonly minPasswordLength?: number
-  readonly issuerUrl?: string
-  readonly activationLinkHours?: number
+  /** Of new passwords and links. */
+  readonly settings?: Pick<Settings, 'brand' | 'minPasswordLength' | 'issuerUrl' | 'activationLinkHours'>
   /** Whether the actor may do this, by what is true now. Locks what it depends on until the transaction ends. */
   readonly mayAct: (db: Kysely<Schema>, operation: AdminOperation) => Promise<boolean>
   /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
@@ -72,17 +74,12 @@ export function makeAdmin(
     audit,
     clock,
     rules,
-    brand,
     settings,
-  }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'brand'>> & {
-    readonly settings: Required<Pick<Admin, 'minPasswordLength' | 'issuerUrl' | 'activationLinkHours'>>
-  },
+  }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'settings'>>,
   request: Pick<FastifyRequest, 'id' | 'ip'>,
   who: Pick<Admin, 'actor' | 'mayAct' | 'isForLoopback'>,
 ): Admin {
-  const { minPasswordLength, issuerUrl, activationLinkHours } = settings
-  const common = { store, audit, clock, rules, brand, minPasswordLength, issuerUrl, activationLinkHours }
-  return { ...common, ...who, requestId: request.id, address: request.ip }
+  return { store, audit, clock, rules, settings, ...who, requestId: request.id, address: request.ip }
 }
 
 /** Whoever runs a command has access to the machine, and needs no other right. */
@@ -103,13 +100,17 @@ export class AdminFailure extends Failing {
     this.fault = fault
   }
 
-  get code(): AdminFailureCode {
+  get code(): AdminWords['code'] {
     return ADMINISTRATION[this.reason].code
+  }
+
+  get status(): (typeof ADMIN_ERRORS)[AdminWords['code']]['status'] {
+    return ADMIN_ERRORS[this.code].status
   }
 
   /** The end of a sentence: `there is no app growth`. */
   get text(): string {
-    return fill(ADMINISTRATION[this.reason].sentence, this.facts)
+    return fillWords(ADMINISTRATION[this.reason].sentence, this.facts)
   }
 
   get sentence(): string {

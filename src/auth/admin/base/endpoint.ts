@@ -6,6 +6,7 @@ import {
   type InvalidMembers,
   readMembers as readChecked,
 } from '../../../endpoint/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Admin, type AdminOperation, failAdmin, type ListPage } from './action.ts'
@@ -57,12 +58,13 @@ export function readMembers(schema: TSchema, sent: unknown, how: { readonly isTe
   if (JSON.stringify(sent ?? {}).includes('\\u0000')) return failAdmin('member-malformed')
   const read = readChecked(schema, sent, how)
   return isFailure<unknown, InvalidMembers>(read)
-    ? failAdmin('members-invalid', { faults: read.faults.map(describeFault).join('; ') })
+    ? failAdmin('members-invalid', { faults: read.faults.map(toFault) })
     : read
 }
 
-function describeFault({ kind, name, text }: InvalidMembers['faults'][number]): string {
-  if (name === '') return text
-  if (kind === 'unknown') return `there is no member ${name}`
-  return kind === 'missing' ? `the member ${name} is missing` : `the member ${name} is not valid: ${text}`
+function toFault({ kind, name, text: expected }: InvalidMembers['faults'][number]): Fault {
+  if (kind === 'unknown') return makeFault('member-not-known', { name })
+  if (kind === 'missing') return makeFault('member-missing', { name })
+  const fault = makeFault('not-as-expected', { expected })
+  return name === '' ? fault : makeFault('member-invalid', { name, fault })
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { countRecords } from '../../../audit/index.ts'
 import { DAY_MS } from '../../../core/index.ts'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { Members } from '../../../endpoint/index.ts'
 import { isPresent } from '../../../store/index.ts'
 import { FHIR_USER_ATTENTION } from '../accounts/fhir-users.ts'
 import { SHARING_ATTENTION } from '../accounts/shared-fhir-users.ts'
@@ -17,27 +17,21 @@ import { SERVER_ATTENTION, SETTINGS_ATTENTION } from '../server/system.ts'
 import type { Attention } from '../subject/attention.ts'
 import { VERIFICATION_ATTENTION } from '../trail/verification.ts'
 
-const Counts = Type.Object(
-  {
-    apps: Type.Integer(),
-    clinicians: Type.Integer(),
-    accounts: Type.Integer({ description: 'Of patients and related persons.' }),
-    sign_ins: Type.Integer({ description: 'Browsers with a signed-in user.' }),
-    refused_sign_ins: Type.Optional(
-      Type.Integer({ description: 'In the last 24 hours. Absent if there are too many to count.' }),
-    ),
-  },
-  CLOSED,
-)
+const Counts = Members({
+  apps: Type.Integer(),
+  clinicians: Type.Integer(),
+  accounts: Type.Integer({ description: 'Of patients and related persons.' }),
+  sign_ins: Type.Integer({ description: 'Browsers with a signed-in user.' }),
+  refused_sign_ins: Type.Optional(
+    Type.Integer({ description: 'In the last 24 hours. Absent if there are too many to count.' }),
+  ),
+})
 
-const Matter = Type.Object(
-  {
-    code: Type.String({ description: 'For example `apps-unverified`. The same for the same matter.' }),
-    text: Type.String(),
-    path: Type.String({ description: 'The page below `/admin` where something can be done about it.' }),
-  },
-  CLOSED,
-)
+const Matter = Members({
+  code: Type.String({ description: 'For example `apps-unverified`. The same for the same matter.' }),
+  text: Type.String(),
+  path: Type.String({ description: 'The page below `/admin` where something can be done about it.' }),
+})
 
 /** Refused sign-ins of a day that are more than people forget their passwords. */
 const MANY_REFUSED = 20
@@ -118,7 +112,7 @@ export const overviewEndpoints = [
     method: 'GET',
     path: '/overview',
     title: 'Counts, and what needs attention',
-    result: Type.Object({ counts: Counts, attention: Type.Array(Matter) }, CLOSED),
+    result: Members({ counts: Counts, attention: Type.Array(Matter) }),
     async handle(call) {
       const { counts, attention } = await findOverview(call)
       return { counts, attention: attention.map(({ code, text, path }) => ({ code, text, path })) }

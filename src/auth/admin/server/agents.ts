@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { Members } from '../../../endpoint/index.ts'
 import { runTransaction } from '../../base/transaction.ts'
 import { areAgentsOff, switchAgents } from '../../oauth/grants/agents-switch.ts'
 import { type Admin, type AdminFailure, type AdminOperation, recordAction } from '../base/action.ts'
@@ -72,7 +72,7 @@ Lets AI assistants ask people for access again. Access that ended stays ended.`,
   toTarget: name => name,
   api: {
     path: '/agents/:name',
-    result: Type.Object({ agents: Type.Union([Type.Literal('on'), Type.Literal('off')]) }, CLOSED),
+    result: Members({ agents: Type.Union([Type.Literal('on'), Type.Literal('off')]) }),
     describe: switched => switched,
   },
   pages: {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { FEATURES } from '../../../config/index.ts'
-import { CLOSED, OneOf, Time } from '../../../endpoint/index.ts'
+import { Members, OneOf, Time } from '../../../endpoint/index.ts'
 import type { CheckResult } from '../../../web/http/index.ts'
 import { html, renderBadge, version } from '../../../web/ui/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -87,15 +87,12 @@ export interface ServerState {
   readonly processes: number | undefined
 }
 
-const Check = Type.Object(
-  {
-    name: Type.String(),
-    ok: Type.Boolean(),
-    reason: Type.Optional(Type.String()),
-    note: Type.Optional(Type.String({ description: 'The profile of the upstream in use.' })),
-  },
-  CLOSED,
-)
+const Check = Members({
+  name: Type.String(),
+  ok: Type.Boolean(),
+  reason: Type.Optional(Type.String()),
+  note: Type.Optional(Type.String({ description: 'The profile of the upstream in use.' })),
+})
 
 /** Each server, and its readiness. */
 export const SERVER_COLUMNS: SubjectColumns<ServerState> = {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { DAY_MS, isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
+import { formatTime, Members, Time } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
@@ -163,7 +163,7 @@ const KEY: Subject<KeyDescription, string, { readonly signs_from?: string; reado
       api: {
         path: '',
         title: 'Publish a new key, and sign tokens with it a few seconds later',
-        result: Type.Object({ signs_from: Time }, CLOSED),
+        result: Members({ signs_from: Time }),
       },
       page: {
         title: () => 'Rotate the signing keys?',
@@ -204,7 +204,7 @@ published until the last token that it signed has expired. The auth server also 
   },
   api: {
     path: '/keys/:kid',
-    result: Type.Object({ kid: Type.String() }, CLOSED),
+    result: Members({ kid: Type.String() }),
     describe: changed => changed,
   },
   pages: {

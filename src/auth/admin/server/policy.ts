@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { parsePolicyText } from '../../../config/index.ts'
 import { type Failed, fail, isFailure, isRecord } from '../../../core/index.ts'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { Members } from '../../../endpoint/index.ts'
 import { isId, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessPolicy,
@@ -124,18 +124,14 @@ export const policyEndpoints = [
     path: '/policy/validate',
     title: 'Validate a policy file',
     description: 'Changes nothing.',
-    body: Type.Object(
-      { policy: Type.String({ description: 'YAML or JSON.', maxLength: LIMITS.policyCharacters }) },
-      CLOSED,
-    ),
-    result: Type.Object(
-      {
-        valid: Type.Boolean(),
-        rules: Type.Optional(Type.Integer()),
-        problems: Type.Optional(Type.Array(Type.String())),
-      },
-      CLOSED,
-    ),
+    body: Members({
+      policy: Type.String({ description: 'YAML or JSON.', maxLength: LIMITS.policyCharacters }),
+    }),
+    result: Members({
+      valid: Type.Boolean(),
+      rules: Type.Optional(Type.Integer()),
+      problems: Type.Optional(Type.Array(Type.String())),
+    }),
     operation: VALIDATE_POLICY,
     async handle({ body: { policy } }) {
       const checked = checkPolicy(policy)
@@ -150,25 +146,19 @@ export const policyEndpoints = [
     title: 'The clinicians who may see a patient, and why',
     description:
       'By the policy in effect on this server, for `user/` scopes. Reads the patient from the FHIR server.',
-    result: Type.Object(
-      {
-        items: Type.Array(
-          Type.Object(
-            {
-              rule: Type.Optional(
-                Type.Integer({
-                  description: 'The number of the rule, from 1. Absent without a policy file.',
-                }),
-              ),
-              reason: Type.String(),
-              clinicians: Type.Union([Type.Literal('all'), Type.Array(Type.String())]),
-            },
-            CLOSED,
+    result: Members({
+      items: Type.Array(
+        Members({
+          rule: Type.Optional(
+            Type.Integer({
+              description: 'The number of the rule, from 1. Absent without a policy file.',
+            }),
           ),
-        ),
-      },
-      CLOSED,
-    ),
+          reason: Type.String(),
+          clinicians: Type.Union([Type.Literal('all'), Type.Array(Type.String())]),
+        }),
+      ),
+    }),
     operation: EXPLAIN_POLICY,
     async handle({ admin, context, params: { id = '' } }) {
       const items = await explainPatientAccess(admin, context, id)

@@ -11,7 +11,7 @@ import {
   type Settings,
 } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { CLOSED, NONE, OneOf } from '../../../endpoint/index.ts'
+import { Members, NONE, OneOf } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { type CheckResult, getGatherer } from '../../../web/http/index.ts'
 import type { Applied, Controls, Reloaded } from '../../base/context.ts'
@@ -229,15 +229,12 @@ export const reloadEndpoint = defineEndpoint({
   description:
     'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
   body: NONE,
-  result: Type.Object(
-    {
-      changed: Type.Array(Type.String(), {
-        description: 'Settings, providers and files whose change is in effect, by name.',
-      }),
-      need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }),
-    },
-    CLOSED,
-  ),
+  result: Members({
+    changed: Type.Array(Type.String(), {
+      description: 'Settings, providers and files whose change is in effect, by name.',
+    }),
+    need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }),
+  }),
   operation: RELOAD_SETTINGS,
   async handle({ admin, context }) {
     const reloaded = await reloadSettings(admin, context)
@@ -246,20 +243,17 @@ export const reloadEndpoint = defineEndpoint({
   },
 })
 
-const Level = Type.Object({ level: OneOf(LOG_LEVELS) }, CLOSED)
+const Level = Members({ level: OneOf(LOG_LEVELS) })
 
 export const systemEndpoints = [
   defineEndpoint({
     method: 'GET',
     path: '/system',
     title: 'Servers, database, upstream and versions',
-    result: Type.Object(
-      {
-        ...describeColumns(SYSTEM_COLUMNS).properties,
-        servers: Type.Array(describeColumns(SERVER_COLUMNS)),
-      },
-      CLOSED,
-    ),
+    result: Members({
+      ...describeColumns(SYSTEM_COLUMNS).properties,
+      servers: Type.Array(describeColumns(SERVER_COLUMNS)),
+    }),
     handle: async ({ app, context }) => ({
       ...toJson(SYSTEM_COLUMNS, context),
       servers: (await findServers(app, context)).map(server => toJson(SERVER_COLUMNS, server)),

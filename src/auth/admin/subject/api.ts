@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import { fail, findOwn, isFailure } from '../../../core/index.ts'
-import { type Api, addEndpoints, CLOSED, NONE, StreamedText } from '../../../endpoint/index.ts'
+import { type Api, addEndpoints, Members, NONE, StreamedText } from '../../../endpoint/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
@@ -17,7 +17,7 @@ import {
 } from '../../oauth/access-token.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import type { AdminFailureCode } from '../../words/administration.ts'
+import { ADMIN_ERRORS } from '../../words/administration.ts'
 import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../../words/program-scopes.ts'
 import {
   type Admin,
@@ -149,23 +149,14 @@ function sendResult(reply: FastifyReply, { status = 200 }: AdminEndpoint, result
   return reply.code(status).send(result)
 }
 
-const FAILURES: Readonly<Record<AdminFailureCode, readonly [status: number, error: string]>> = {
-  invalid: [400, 'invalid_request'],
-  not_found: [404, 'not_found'],
-  conflict: [409, 'conflict'],
-  reauthenticate: [403, 'insufficient_user_authentication'],
-  forbidden: [403, 'insufficient_scope'],
-  unavailable: [503, 'temporarily_unavailable'],
-}
-
 /** Errors have the format of RFC 6749, 5.2. */
 function sendFailure(reply: FastifyReply, failure: AdminFailure): FastifyReply {
-  const [status, error] = FAILURES[failure.code]
+  const { status, error } = ADMIN_ERRORS[failure.code]
   if (status === 503) reply.header('retry-after', '2')
   return reply.code(status).send({ error, error_description: failure.sentence })
 }
 
-const ErrorBody = Type.Object({ error: Type.String(), error_description: Type.String() }, CLOSED)
+const ErrorBody = Members({ error: Type.String(), error_description: Type.String() })
 
 const ERRORS = {
   400: 'A member or a parameter is unknown or not valid (`invalid_request`).',

@@ -1,5 +1,5 @@
 import { type TObject, type TSchema, Type } from 'typebox'
-import { CLOSED, formatTime, type JsonSchema } from '../../../endpoint/index.ts'
+import { formatTime, type JsonSchema, Members } from '../../../endpoint/index.ts'
 import { type Html, renderDateTime } from '../../../web/ui/index.ts'
 import type { AdminRequest } from './page/route.ts'
 
@@ -39,7 +39,7 @@ export function describeColumns<Row>(columns: SubjectColumns<Row>): TObject {
   const members = Object.entries(columns).flatMap(([name, { schema, about }]) =>
     schema ? [[name, describeSchema(schema, about)]] : [],
   )
-  return Type.Object(Object.fromEntries(members), CLOSED)
+  return Members(Object.fromEntries(members))
 }
 
 export function describeSchema(schema: TSchema, description: string | undefined): TSchema {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, PageOf } from '../../../endpoint/index.ts'
+import { Members, PageOf } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AdminEndpoint, defineEndpoint, PAGE_QUERY } from '../base/endpoint.ts'
 import { describeColumns, toJson } from './columns.ts'
@@ -17,9 +17,9 @@ export function defineListEndpoint<Row>(list: List<Row>): readonly AdminEndpoint
     defineEndpoint({
       method: 'GET',
       ...words,
-      query: isWhole ? query : Type.Object({ ...query.properties, ...PAGE_QUERY }, CLOSED),
+      query: isWhole ? query : Members({ ...query.properties, ...PAGE_QUERY }),
       ...(recorded && { operation: recorded.operation }),
-      result: isWhole ? Type.Object({ items: Type.Array(Row) }, CLOSED) : PageOf(Row),
+      result: isWhole ? Members({ items: Type.Array(Row) }) : PageOf(Row),
       async handle({ admin, query: { limit = LIMITS.adminPage, ...wanted } }) {
         const page = await readList(list, admin, { limit: Number(limit), ...wanted })
         if (isFailure(page)) return page

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, type InvalidMembers, readMembers } from '../../../endpoint/index.ts'
-import type { Fault } from '../../base/fault.ts'
+import { type InvalidMembers, Members, readMembers } from '../../../endpoint/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import { describeSchema } from './columns.ts'
 
@@ -83,7 +83,7 @@ export function describeFilters(filters: Filters): TObject {
     name,
     Type.Optional(describeSchema(schema, about)),
   ])
-  return Type.Object(Object.fromEntries(members), CLOSED)
+  return Members(Object.fromEntries(members))
 }
 
 /** A filter that is not known, or whose value is not: a list without it would be taken for the whole. */
@@ -91,8 +91,7 @@ export interface FilterFault {
   /** As in the URL, or as the option. */
   readonly name: string
   readonly isUnknown: boolean
-  /** The end of a sentence: `expected one of allowed, refused`. */
-  readonly text: string
+  readonly fault: Fault
 }
 
 /** Reads the filters of a URL or of a command, by the names that they have there. */
@@ -101,35 +100,29 @@ export function readFilters(
   sent: Readonly<Record<string, unknown>>,
   by: 'name' | 'option',
 ): { readonly wanted: Wanted; readonly faults: readonly FilterFault[] } {
-  const named = Object.entries(filters).map(([key, filter]) => ({
-    key,
-    ...filter,
-    name: filter[by] ?? filter.name ?? key,
-  }))
-  const schema = describeFilters(Object.fromEntries(named.map(filter => [filter.name, filter])))
+  const byName = new Map(
+    Object.entries(filters).map(([key, filter]) => [filter[by] ?? filter.name ?? key, { key, filter }]),
+  )
+  const schema = describeFilters(Object.fromEntries([...byName].map(([name, { filter }]) => [name, filter])))
   const read: unknown = readMembers(schema, sent, { isText: true })
-  if (isFailure<unknown, InvalidMembers>(read)) {
-    const known = named.map(({ name }) => name).join(', ') || 'none'
-    const faults = read.faults.map(({ kind, name, text }) =>
-      kind === 'unknown'
-        ? { name, isUnknown: true, text: `the filters are ${known}` }
-        : { name, isUnknown: false, text },
-    )
-    return { wanted: {}, faults }
+  if (!isFailure<unknown, InvalidMembers>(read)) {
+    const wanted = Object.entries(read ?? {}).map(([name, value]) => [byName.get(name)?.key, value])
+    return { wanted: Object.fromEntries(wanted), faults: [] }
   }
-  const values = new Map(Object.entries(read ?? {}))
-  return {
-    wanted: Object.fromEntries(
-      named.filter(({ name }) => values.has(name)).map(({ key, name }) => [key, values.get(name)]),
-    ),
-    faults: [],
-  }
+  const known = [...byName.keys()].join(', ')
+  const names = known === '' ? makeFault('filters-none') : makeFault('filters-known', { known })
+  const faults = read.faults.map(({ kind, name, text: expected }) => {
+    const isUnknown = kind === 'unknown'
+    return { name, isUnknown, fault: isUnknown ? names : makeFault('not-as-expected', { expected }) }
+  })
+  return { wanted: {}, faults }
 }
 
 /** Of a page or a file. */
 export function refuseFilters(faults: readonly FilterFault[]): AdminFailure {
-  const texts = faults.map(({ name, isUnknown, text }) =>
-    isUnknown ? `there is no filter ${name}: ${text}` : `the filter ${name} is not valid: ${text}`,
-  )
-  return failAdmin('filters-invalid', { faults: texts.join('; ') })
+  return failAdmin('filters-invalid', {
+    faults: faults.map(({ name, isUnknown, fault }) =>
+      makeFault(isUnknown ? 'filter-not-known' : 'filter-invalid', { name, fault }),
+    ),
+  })
 }

@@ -210,7 +210,7 @@ export function refuseUnknown(
   { items, next }: ListPage<unknown>,
 ): AdminFailure | undefined {
   return unknown.length > 0 && items.length === 0 && next === undefined
-    ? failAdmin('filter-unknown', { faults: unknown.map(({ text }) => text).join('; ') })
+    ? failAdmin('filter-unknown', { faults: unknown })
     : undefined
 }
 

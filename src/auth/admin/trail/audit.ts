@@ -10,7 +10,7 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, StreamedText } from '../../../endpoint/index.ts'
+import { Members, StreamedText } from '../../../endpoint/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import { cutPage, formatPosition, parseNumberedPosition } from '../../../store/index.ts'
 import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
@@ -168,13 +168,10 @@ export const exportEndpoint = defineEndpoint({
   path: '/audit/export',
   title: 'Audit records as a file, newest first',
   description: `At most ${LIMITS.exportedRecords} records: choose times for more. NDJSON has FHIR AuditEvents.`,
-  query: Type.Object(
-    {
-      ...describeFilters(TRAIL_FILTERS).properties,
-      format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }),
-    },
-    CLOSED,
-  ),
+  query: Members({
+    ...describeFilters(TRAIL_FILTERS).properties,
+    format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }),
+  }),
   streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
   operation: EXPORT_RECORDS,
   async handle({ admin, context, query: { format, ...query } }) {

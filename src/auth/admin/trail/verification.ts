@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { type Verification, verifyTrail } from '../../../audit/index.ts'
 import { DAY_MS, describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, OneOf, Time } from '../../../endpoint/index.ts'
+import { formatTime, Members, OneOf, Time } from '../../../endpoint/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import {
   type Admin,
@@ -21,21 +21,18 @@ export const VERIFY_TRAIL: AdminOperation = {
 
 const STATES = ['never', 'running', 'intact', 'unknown-head', 'changed', 'failed'] as const
 
-const Report = Type.Object(
-  {
-    state: OneOf(STATES, {
-      description:
-        '`changed`: see `problems`. `unknown-head`: the trail does not contain the head that was given. `failed`: it did not finish.',
-    }),
-    at: Type.Optional(Time),
-    records: Type.Optional(Type.Integer()),
-    seals: Type.Optional(Type.Integer()),
-    unsealed: Type.Optional(Type.Integer({ description: 'Records that are not yet sealed.' })),
-    head: Type.Optional(Type.String({ description: 'Keep it for a later verification.' })),
-    problems: Type.Optional(Type.Array(Type.String())),
-  },
-  CLOSED,
-)
+const Report = Members({
+  state: OneOf(STATES, {
+    description:
+      '`changed`: see `problems`. `unknown-head`: the trail does not contain the head that was given. `failed`: it did not finish.',
+  }),
+  at: Type.Optional(Time),
+  records: Type.Optional(Type.Integer()),
+  seals: Type.Optional(Type.Integer()),
+  unsealed: Type.Optional(Type.Integer({ description: 'Records that are not yet sealed.' })),
+  head: Type.Optional(Type.String({ description: 'Keep it for a later verification.' })),
+  problems: Type.Optional(Type.Array(Type.String())),
+})
 
 /** A verification that has ended. */
 export interface VerifiedTrail extends Omit<Verification, 'isHeadUnknown'> {
@@ -166,17 +163,14 @@ export const verificationEndpoints = [
     title: 'Verify that no audit record was changed or removed',
     description:
       'Recomputes the hash chain. For a long trail the response is `running`: GET returns the result later.',
-    body: Type.Object(
-      {
-        head: Type.Optional(
-          Type.String({
-            pattern: HEAD.source,
-            description: 'A head of an earlier verification: also finds records removed from the end.',
-          }),
-        ),
-      },
-      CLOSED,
-    ),
+    body: Members({
+      head: Type.Optional(
+        Type.String({
+          pattern: HEAD.source,
+          description: 'A head of an earlier verification: also finds records removed from the end.',
+        }),
+      ),
+    }),
     result: Report,
     operation: VERIFY_TRAIL,
     async handle({ admin, context, body }) {

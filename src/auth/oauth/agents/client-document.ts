@@ -72,11 +72,14 @@ function isDocumentUrl(id: string): boolean {
 /** What an agent may ask for if its document does not limit it. Its person, and the settings, decide. */
 const SCOPE = 'openid fhirUser profile online_access offline_access patient/*.cruds user/*.rs'
 
-type DocumentFault = keyof (typeof FAULT_TABLES)['Documents of apps without a registration']
+type DocumentFault = Exclude<
+  keyof (typeof FAULT_TABLES)['Documents of apps without a registration'],
+  'document-property-invalid'
+>
 
 /** Members that mean nothing to an agent are ignored. A client without a registration has no secret. */
 function readDocument(id: string, document: unknown): ClientProperties | AuthRefusal {
-  const fail = (reason: DocumentFault) => refuse('client-document-invalid', { fault: makeFault(reason).text })
+  const fail = (reason: DocumentFault) => refuse('client-document-invalid', { fault: makeFault(reason) })
   if (!isRecord(document)) return fail('document-not-an-object')
   if (document.client_id !== id) return fail('document-of-another-client')
   if (typeof document.client_name !== 'string') return fail('document-without-name')
@@ -94,7 +97,7 @@ function readDocument(id: string, document: unknown): ClientProperties | AuthRef
     post_logout_redirect_uris: [],
     grant_types: ['authorization_code', 'refresh_token'],
   })
-  if (isFailure(metadata)) return refuse('client-document-invalid', { fault: metadata.description })
+  if (isFailure(metadata)) return refuse('client-document-invalid', { fault: metadata })
   return metadata.app.authMethod === 'client_secret' ? fail('document-needs-secret') : metadata.app
 }
 
@@ -113,7 +116,9 @@ async function storeDescribed(
     ? await updateClient(trx, id, { changes: changed })
     : await insertClient(trx, id, { app: changed, now })
   if (isFailure(stored))
-    return refuse('client-document-invalid', { fault: `The ${stored.property}: ${stored.text}.` })
+    return refuse('client-document-invalid', {
+      fault: makeFault('document-property-invalid', { property: stored.property, fault: stored }),
+    })
   await trx
     .updateTable('client')
     .set({ document_until: now + freshForMs, for_loopback: isForLoopback })

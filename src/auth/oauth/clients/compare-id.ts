@@ -1,4 +1,5 @@
 import { findNearest } from '../../../core/index.ts'
+import { makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
@@ -16,7 +17,7 @@ export async function refuseUnregistered(
     sent,
     apps.map(({ id }) => id),
   )
-  const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`
+  const suggestion = meant === undefined ? [] : [makeFault('meant-other', { meant })]
   return refuse(reason, { clientId: sent, suggestion }).withComparison({
     name: 'client_id',
     sent,

@@ -130,17 +130,19 @@ export function findClientFault(app: ClientProperties, registrar: Registrar = {}
   return first && new ClientFault(first.property, first, first.value, others.slice(0, NAMED_FAULTS - 1))
 }
 
-/** Describes a fault and those that were found with it, each once. */
+/** A fault and those that were found with it, in other words, each once. */
 export function describeClientFaults(
   fault: ClientFault,
-  describe: (one: ClientFault) => string,
-): readonly string[] {
-  return [...new Set([fault, ...fault.others].map(describe))]
+  describe: (one: ClientFault) => Fault,
+): readonly Fault[] {
+  const faults = [fault, ...fault.others].map(describe)
+  return [...new Map(faults.map(one => [one.text, one])).values()]
 }
 
-/** The text of a fault, after the value that is meant. */
-export function describeValue({ value, text }: ClientFault): string {
-  return value === undefined ? text : `${value}: ${text}`
+/** A fault, after the value that is meant. */
+export function nameValue(fault: ClientFault): Fault {
+  const { value } = fault
+  return value === undefined ? fault : makeFault('value-invalid', { value, fault })
 }
 
 /** Lists the faults of an app: of each value that is invalid. */

@@ -143,6 +143,6 @@ export function checkGrantedScope(granted: string): AuthRefusal | undefined {
   return fault === undefined ? undefined : refuse('scope-combinations-too-large', describeListFault(fault))
 }
 
-function describeListFault({ reason, most }: ScopeListFault): { readonly fault: string } {
-  return { fault: makeFault(reason, { most }).text }
+function describeListFault({ reason, most }: ScopeListFault) {
+  return { fault: makeFault(reason, { most }) }
 }

@@ -14,20 +14,23 @@ export interface LaunchFormOptions {
 export type OptionField = 'needPatientBanner' | 'intent' | 'tenant' | 'fhirContext'
 
 /** The fault of a launch form, and its field. */
-export interface FormFault extends Failed {
-  readonly reason: 'launch-option-invalid' | 'launch-encounter-missing'
-  readonly field: OptionField | 'encounterId'
+export type FormFault = OptionFault | typeof NO_CHOICE
+
+interface OptionFault extends Failed {
+  readonly reason: 'launch-option-invalid'
+  readonly field: OptionField
+  readonly fault: Fault
   readonly text: string
 }
 
-export const NO_CHOICE: FormFault = fail({
+export const NO_CHOICE = fail({
   reason: 'launch-encounter-missing',
   field: 'encounterId',
   text: 'Choose an encounter, or “No encounter”.',
 })
 
-function makeFormFault(field: OptionField, { text }: Fault): FormFault {
-  return fail({ reason: 'launch-option-invalid', field, text: `${text}.` })
+function makeOptionFault(field: OptionField, fault: Fault): OptionFault {
+  return fail({ reason: 'launch-option-invalid', field, fault, text: `${fault.text}.` })
 }
 
 /** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */
@@ -36,16 +39,16 @@ export function readEncounterChoice(body: unknown): string | undefined {
 }
 
 /** Reads the options of a form, or returns the fault. */
-export function readOptions(form: Parameters): LaunchFormOptions | FormFault {
+export function readOptions(form: Parameters): LaunchFormOptions | OptionFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
-    return makeFormFault('needPatientBanner', makeFault('banner-malformed'))
+    return makeOptionFault('needPatientBanner', makeFault('banner-malformed'))
   const intent = form.get('intent')?.trim() || undefined
   const tenant = form.get('tenant')?.trim() || undefined
-  if (intent !== undefined && !isShortText(intent)) return makeFormFault('intent', failLength('intent'))
-  if (tenant !== undefined && !isShortText(tenant)) return makeFormFault('tenant', failLength('tenant'))
+  if (intent !== undefined && !isShortText(intent)) return makeOptionFault('intent', failLength('intent'))
+  if (tenant !== undefined && !isShortText(tenant)) return makeOptionFault('tenant', failLength('tenant'))
   const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
-  if (isFailure(fhirContext)) return makeFormFault('fhirContext', fhirContext)
+  if (isFailure(fhirContext)) return makeOptionFault('fhirContext', fhirContext)
   return {
     needPatientBanner: banner === undefined ? undefined : banner === 'true',
     extraContext: makeExtraContext(intent, tenant, fhirContext),

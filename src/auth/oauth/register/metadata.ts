@@ -11,9 +11,9 @@ import {
   ClientFault,
   type ClientProperties,
   describeClientFaults,
-  describeValue,
   findClientFault,
   hasOwnScope,
+  nameValue,
   normalizeScope,
   readRegisteredKeys,
 } from '../clients/validate.ts'
@@ -131,18 +131,16 @@ function checkProperties(app: ClientProperties, grantTypes: readonly string[]): 
 function refuseProperty(fault: ClientFault): AuthRefusal {
   const { property } = fault
   const isRedirectUri = property === 'redirectUris' || property === 'postLogoutRedirectUris'
-  const texts = describeClientFaults(
-    fault,
-    one => `The ${CLIENT_FIELDS[one.property].member} is invalid: ${describePlainValue(one)}.`,
-  )
-  return refuse(isRedirectUri ? 'metadata-redirect-uri-invalid' : 'metadata-property-invalid', {
-    faults: texts.join(' '),
+  const faults = describeClientFaults(fault, one => {
+    const { member } = CLIENT_FIELDS[one.property]
+    return makeFault('registered-member-invalid', { member, fault: isPlain(one) ? nameValue(one) : one })
   })
+  return refuse(isRedirectUri ? 'metadata-redirect-uri-invalid' : 'metadata-property-invalid', { faults })
 }
 
 /** RFC 6749, 5.2: the characters of an error description. */
-function describePlainValue(fault: ClientFault): string {
-  return /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(fault.value ?? '') ? describeValue(fault) : fault.text
+function isPlain({ value = '' }: ClientFault): boolean {
+  return /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
 
 /** RFC 7591, 2: the default scopes of a client. Its users, or an administrator, still decide. */

@@ -53,8 +53,7 @@ eachDatabase((_name, _open, create) => {
         audit: createAuditor({ store: auth.store, failure: 'refuse' }),
         clock: () => auth.time.now,
         rules: auth.rules,
-        issuerUrl: auth.settings.issuerUrl,
-        activationLinkHours: auth.settings.activationLinkHours,
+        settings: auth.settings,
         ...makeCommandLine('tester@test'),
       }
     })

@@ -12,7 +12,6 @@ import { makeSignedInBar, sendErrorPage } from '../../../pages/parts/page-parts.
 import { signInAgain } from '../../../pages/parts/sign-in-again.ts'
 import { findLoginByHash, type Login } from '../../../users/find-login.ts'
 import { findCurrentLogin, findStartPage, sendToLogin } from '../../../users/login.ts'
-import type { AdminFailureCode } from '../../../words/administration.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -155,23 +154,13 @@ function asClinician(context: AuthContext, request: FastifyRequest, login: Login
   return makeAdmin(context, request, { actor, mayAct, isForLoopback: login.isForLoopback })
 }
 
-const STATUSES: Readonly<Record<AdminFailureCode, number>> = {
-  invalid: 400,
-  not_found: 404,
-  conflict: 409,
-  reauthenticate: 403,
-  forbidden: 403,
-  unavailable: 503,
-}
-
 function sendFailure(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
   login: Login,
-  { code, sentence }: AdminFailure,
+  { code, status, sentence }: AdminFailure,
 ): FastifyReply {
-  const status = STATUSES[code]
   if (code === 'reauthenticate') return reply.sendPage(renderSignInAgain(context, request, login), { status })
   return sendErrorPage(reply, context, {
     status,

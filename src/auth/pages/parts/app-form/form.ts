@@ -18,11 +18,11 @@ import {
   CLIENT_DEFAULTS,
   ClientFault,
   type ClientProperties,
-  describeValue,
   findClientIdFault,
   hasOwnScope,
   listClientFaults,
   NAMED_FAULTS,
+  nameValue,
   normalizeScope,
   readRegisteredKeys,
 } from '../../../oauth/clients/validate.ts'
@@ -250,6 +250,6 @@ function describeFaults(faults: readonly ClientFault[]): string {
 }
 
 function describeFault(fault: ClientFault): string {
-  const text = describeValue(fault)
+  const { text } = nameValue(fault)
   return `${fault.value === undefined ? `${text.charAt(0).toUpperCase()}${text.slice(1)}` : text}.`
 }
