@@ -3,7 +3,8 @@ import { before, describe, it } from 'node:test'
 import { Type } from 'typebox'
 import { rsaPair } from '../../test/support/rsa-pair.ts'
 import { createAuditor } from '../audit/index.ts'
-import { isRecord } from '../core/index.ts'
+import { parsePolicyText } from '../config/index.ts'
+import { isFailure, isRecord } from '../core/index.ts'
 import { Members } from '../endpoint/index.ts'
 import { type Claims, signJwt } from '../jwt/index.ts'
 import { createSealer, type Store, sha256 } from '../store/index.ts'
@@ -12,6 +13,7 @@ import { readMembers } from './admin/base/endpoint.ts'
 import { APP_FILTER, USER_FILTER } from './admin/base/find-named.ts'
 import { readFilters, refuseFilters } from './admin/subject/filters.ts'
 import { findActor } from './admin/trail/audit-who.ts'
+import { NO_CONTROLS } from './base/context.ts'
 import { LIMITS } from './base/limits.ts'
 import { AuthRefusal } from './base/refusal.ts'
 import { readParameters } from './base/request.ts'
@@ -30,9 +32,11 @@ import {
 import { readOptions } from './oauth/launch/options.ts'
 import { readClientMetadata } from './oauth/register/metadata.ts'
 import { listFormFaults } from './pages/parts/app-form/form.ts'
+import { findSearchFault } from './patients/queries.ts'
 import { addBackend, requestBackendToken } from './testing/backend.ts'
 import { testSettings } from './testing/settings.ts'
 import { decodeClaims, TestAuthServer } from './testing/test-auth-server.ts'
+import { patient } from './testing/test-fhir-server.ts'
 import { openTestStore } from './testing/test-store.ts'
 import { type ProvedFactor, proveFactor, startEnrolment, storeFactor } from './users/factors/enrolment.ts'
 import { REQUIRED, removeFactor } from './users/factors/own-factors.ts'
@@ -162,6 +166,11 @@ async function openLink(parameters: Readonly<Record<string, string>>, { auth }: 
 async function openLab(parameters: Readonly<Record<string, string>>, { auth }: World): Promise<string> {
   const browser = await auth.logIn()
   return (await browser.get(`/lab?${new URLSearchParams(parameters)}`)).body
+}
+
+/** A page for administrators. */
+async function openAdmin(path: string, { auth }: World, username = 'root'): Promise<string> {
+  return (await (await auth.logIn(username)).get(path)).body
 }
 
 /** Stores a factor for the clinician, or what the store says of it. */
@@ -374,6 +383,39 @@ const WAYS: Readonly<Record<FaultReason, Way>> = {
   'user-not-known': async ({ store }) =>
     (await USER_FILTER.find({ store, actor: COMMAND }, 'nobody')).unknown,
   'app-not-known': async ({ store }) => (await APP_FILTER.find({ store, actor: COMMAND }, 'nothing')).unknown,
+  'patient-not-known': world => openAdmin('/admin/access?patient=nobody', world),
+  'patients-many': world => openAdmin('/admin/access?patient=many', world),
+  'patients-cut': async world => {
+    world.auth.fhir.cut(1)
+    const text = await openAdmin('/admin/access?patient=many', world)
+    world.auth.fhir.cut(undefined)
+    return text
+  },
+  'patients-unavailable': async world => {
+    world.auth.fhir.fail('no-response')
+    const text = await openAdmin('/admin/access?patient=nobody', world)
+    world.auth.fhir.fail(undefined)
+    return text
+  },
+  'patients-hidden': world => openAdmin('/admin/access?patient=nobody', world, 'officer'),
+  'patients-hidden-here': async world => {
+    const settings = { audit: { ...testSettings.audit, patientSearch: true } }
+    const auth = await TestAuthServer.open(world.store, { settings })
+    return openAdmin('/admin/access?patient=nobody', { ...world, auth }, 'officer')
+  },
+  'patient-absent': world => openAdmin('/admin/policy?patient=Patient/nobody', world),
+  'care-teams-unreadable': async world => {
+    const policy = parsePolicyText('rules: [{ clinicians: all, careTeams: own }]')
+    assert.ok(!isFailure(policy))
+    const { fetch } = world.auth.fhir
+    const auth = await TestAuthServer.open(world.store, {
+      controls: { ...NO_CONTROLS, getPolicy: () => policy },
+      fetch: async (...request) =>
+        String(request[0]).includes('/CareTeam') ? Response.json({}, { status: 404 }) : fetch(...request),
+    })
+    return openAdmin('/admin/policy?patient=Patient/p1', { ...world, auth })
+  },
+  'search-too-long': () => findSearchFault('a '.repeat(LIMITS.searchWords + 1)),
   'nobody-known': async ({ store }) => (await findActor({ store }, 'nobody')).unknown,
 }
 
@@ -392,12 +434,18 @@ describe('every fault of a value', () => {
       audit: createAuditor({ store: kept }),
       logger: createLogger({ level: 'info', destination: { write: line => log.push(line) } }),
       settings: { lab: true },
+      resources: [
+        patient('juniper', 'Juniper', 'Alba'),
+        ...Array.from({ length: 60 }, (_, at) => patient(`p${at}`, `Many${at}`, 'Alba')),
+      ],
     })
     world = { auth, store: kept }
     await addBackend(auth, 'ehr', '__launch-contexts.c system/*.rs')
     await addBackend(auth, 'fhir-server', 'sallyport/audit')
     await auth.addClient({ client_id: 'owner', auth_method: 'client_secret', secret_hash: sha256('s') })
     await auth.addClient({ client_id: 'plain' })
+    await auth.addUser('root', { admin: true })
+    await auth.addUser('officer', { admin: true, fhir_user_id: '' })
     await auth.addClient({ client_id: 'disabled', disabled: true })
   })
 

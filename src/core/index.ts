@@ -27,6 +27,7 @@ export {
 export { takeRandomBytes } from './random.ts'
 export { readWhole } from './read-whole.ts'
 export { remember } from './remember.ts'
+export { capitalize, toSentence } from './sentence.ts'
 export { shortenList } from './shorten-list.ts'
 export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'
 export {

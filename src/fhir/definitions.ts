@@ -1,4 +1,4 @@
-import { readOwnFile, remember } from '../core/index.ts'
+import { capitalize, readOwnFile, remember } from '../core/index.ts'
 import type { SearchParameter, SearchParameterType } from './resource.ts'
 
 /** The output of `scripts/compile-r4.ts`. */
@@ -161,5 +161,5 @@ export function listJsonKeys(element: Element): readonly string[] {
 
 /** The name in JSON of an element whose value has this type. */
 export function getKey(element: Element, type: ElementType): string {
-  return element.choice ? element.name + type.code.charAt(0).toUpperCase() + type.code.slice(1) : element.name
+  return element.choice ? element.name + capitalize(type.code) : element.name
 }

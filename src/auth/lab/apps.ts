@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { isFailure } from '../../core/index.ts'
+import { isFailure, toSentence } from '../../core/index.ts'
 import type { Schema } from '../../store/index.ts'
 import {
   addClient,
@@ -48,7 +48,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
       const fault = findSearchFault(search)
-      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+      if (fault) return reply.sendProblem({ kind: 'malformed', text: toSentence(fault.text) })
       const page = /^\d{1,4}$/.test(query.get('page') ?? '') ? Number(query.get('page')) : 0
       const listed = await listRegisteredClients(store, { text: search, page })
       const view = { ...listed, page, search, removed: query.get('removed') === '1' }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { findOwn } from '../../core/index.ts'
+import { findOwn, toSentence } from '../../core/index.ts'
 import { containsText } from '../../store/index.ts'
 import { chooseRecordNumber, formatName, type Person } from '../../web/person/index.ts'
 import { formatDate } from '../../web/ui/index.ts'
@@ -32,8 +32,9 @@ export function addFindRoute(app: FastifyInstance, context: AuthContext): void {
       const { get } = readParameters(request.query)
       const find = findOwn(FINDERS, get('what') ?? '')
       const text = get('text')?.trim() ?? ''
+      const tooLong = findSearchFault(text)
       const fault = find
-        ? findSearchFault(text)
+        ? tooLong && toSentence(tooLong.text)
         : `Set the parameter “what” to one of these: ${Object.keys(FINDERS).join(', ')}.`
       if (!find || fault !== undefined)
         return reply.code(400).send({ error: 'invalid_request', error_description: fault })

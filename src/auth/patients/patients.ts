@@ -26,7 +26,7 @@ export interface PatientList extends PatientPage {
   readonly similar: SimilarNames
 }
 
-interface PatientPage {
+export interface PatientPage {
   readonly kind: 'list'
   /** The patients that this user opened last, on the first page without a search. They are in the list as well. */
   readonly recent: readonly Person[]

@@ -1,13 +1,14 @@
+import { type Fault, makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findBirthDate, findNameAndYear } from './birth-date.ts'
 import { hasDigit, hasNumber, listSpellings } from './record-number.ts'
 
-/** Returns the reason why a search is too long. */
-export function findSearchFault(search: string | undefined): string | undefined {
+/** Why a search is too long. */
+export function findSearchFault(search: string | undefined): Fault | undefined {
   if (search === undefined) return undefined
   const { searchCharacters, searchWords } = LIMITS
   return search.length > searchCharacters || splitWords(search).length > searchWords
-    ? `A search for patients has at most ${searchCharacters} characters and ${searchWords} words.`
+    ? makeFault('search-too-long', { characters: searchCharacters, words: searchWords })
     : undefined
 }
 

@@ -183,6 +183,18 @@ const FILTER_FAULTS = {
   'filters-none': 'this list has none',
   'user-not-known': 'no user is known as {name}',
   'app-not-known': 'no app is known as {name}',
+  'patient-not-known': 'no patient is known as {name}',
+  'patients-cut': 'the FHIR server did not return all patients who match. Enter more of the name, or the MRN',
+  'patients-many': 'more than {most} patients match. Enter more of the name, or the MRN',
+  'patients-unavailable':
+    'the FHIR server is unavailable, so it is not known whether there is a patient {name}',
+  'patients-hidden':
+    'your account opens no patient records, so it finds none by name or number: enter the FHIR id',
+  'patients-hidden-here':
+    'your account opens no patient records, so it finds none by name or number: enter the FHIR id, which the search of the audit page shows',
+  'patient-absent': 'there is no patient {id}',
+  'care-teams-unreadable': 'the care teams cannot be read',
+  'search-too-long': 'a search for patients has at most {characters} characters and {words} words',
   'nobody-known': 'no account, app, FHIR user or operator is known as {name}',
 } as const
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { failApp } from '../../app-reasons/index.ts'
-import { findOwn, isFailure } from '../../core/index.ts'
+import { capitalize, findOwn, isFailure } from '../../core/index.ts'
 import { formatDose, formatMedicine, renderValue } from '../../web/person/index.ts'
 import {
   type Html,
@@ -272,5 +272,5 @@ export function renderAllergies(allergies: Allergies): Html {
 
 function describeAllergy({ code, criticality }: AllergyIntolerance): string {
   const name = formatConcept(code) ?? 'Name not recorded'
-  return `${name.charAt(0).toUpperCase()}${name.slice(1)}${criticality === 'high' ? ' (high risk)' : ''}`
+  return `${capitalize(name)}${criticality === 'high' ? ' (high risk)' : ''}`
 }

@@ -2,6 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyError, FastifyInstance } from 'fastify'
+import { toSentence } from '../../core/index.ts'
 import { type IssueCode, limits } from '../../fhir/index.ts'
 import { isDatabaseUnavailable } from '../../store/index.ts'
 import { BODY_BYTES, HEADER_BYTES } from './limits.ts'
@@ -129,7 +130,7 @@ export function toProblem(error: unknown, bodyLimit = BODY_BYTES): HttpProblem {
   if (statusCode === 415) return { kind: 'unsupported-media-type' }
   if (statusCode === 404) return { kind: 'not-found' }
   if (statusCode === 503 || isDatabaseUnavailable(error)) return { kind: 'unavailable' }
-  if (validation) return { kind: 'malformed', text: toSentence(message) }
+  if (validation) return { kind: 'malformed', text: describeValidation(message) }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return { kind: 'malformed', text: MALFORMED[code] ?? 'The request is not valid.' }
   return { kind: 'unexpected' }
@@ -149,9 +150,10 @@ function toFastifyError(
 }
 
 /** Turns `querystring/_count must be integer` into a sentence. Such a message quotes our own schemas, never the value. */
-function toSentence(text: string): string {
-  const plain = text.replace(/^(querystring|body|params|headers)\/?\s*/, '')
-  return plain === '' ? 'The request is not valid.' : `${plain[0]?.toUpperCase()}${plain.slice(1)}.`
+function describeValidation(text: string): string {
+  return toSentence(
+    text.replace(/^(querystring|body|params|headers)\/?\s*/, '') || 'the request is not valid',
+  )
 }
 
 const STATUS: Readonly<Record<string, number>> = {

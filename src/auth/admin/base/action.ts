@@ -10,6 +10,7 @@ import {
   findOwn,
   isFailure,
   type StoredFacts,
+  toSentence,
 } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { stripQuery } from '../../../web/http/index.ts'
@@ -116,11 +117,6 @@ export class AdminFailure extends Failing {
   get sentence(): string {
     return toSentence(this.text)
   }
-}
-
-/** A text that is the end of one. */
-export function toSentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }
 
 export function failAdmin<Reason extends AdminReason>(

@@ -1,16 +1,16 @@
-import { fail, isFailure } from '../../../core/index.ts'
+import { capitalize, fail, isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'
-import { type AdminFailure, failAdmin } from '../base/action.ts'
+import type { AdminFailure } from '../base/action.ts'
 import type { Area } from '../subject/area.ts'
 import {
   findMeantPatients,
   findPatientNames,
   isMistyped,
-  type MeantPatients,
   namePatientField,
+  refusePatients,
   renderPatient,
   renderPatientChoice,
 } from '../subject/page/find-patients.ts'
@@ -69,10 +69,10 @@ async function answerQuestion(request: AdminRequest, text: string): Promise<Html
       now: request.context.clock(),
       build: patient => `/policy?${new URLSearchParams({ patient })}`,
     })
-  if (id === undefined || meant.outcome === 'unavailable') return refuseToFind(meant)
+  if (id === undefined || meant.fault?.reason === 'patients-unavailable') return refusePatients(meant)
   const found = await explainPatientAccess(request.admin, request.context, id)
   const isName = isFailure(found) && found.code === 'not_found' && !isMistyped(meant)
-  if (isFailure(found)) return isName ? refuseToFind(meant) : found
+  if (isFailure(found)) return isName ? refusePatients(meant) : found
   const [patients, accounts] = await Promise.all([
     findPatientNames(request, 'policy', [id], meant),
     findAccountNames(request, found),
@@ -80,17 +80,7 @@ async function answerQuestion(request: AdminRequest, text: string): Promise<Html
   return html`<p>${renderPatient(id, patients)}</p><div class="after">${renderFound(found, accounts)}</div>`
 }
 
-const OUTCOME_REASONS = {
-  searched: 'patient-not-found',
-  unavailable: 'patient-search-unavailable',
-  'not permitted': 'patient-search-not-permitted',
-} as const
-
 const TITLES: Readonly<Record<string, string>> = { unavailable: 'Not known.', forbidden: 'Not looked up.' }
-
-function refuseToFind({ outcome, fault = '' }: MeantPatients): AdminFailure {
-  return failAdmin(OUTCOME_REASONS[outcome], { fault: fault.replace(/\.$/, '') })
-}
 
 /** More clinicians are shown by id. */
 const NAMED = 200
@@ -157,7 +147,7 @@ function renderFound(found: readonly PatientAccess[], names: ReadonlyMap<string,
     return html`<div class="card">${renderEmptyState({ title: 'No clinician may see this patient', text: 'No rule of the policy includes the patient.' })}</div>`
   const rows = found.map(({ rule, reason, clinicians }) => [
     rule === undefined ? 'No policy' : `Rule ${rule}`,
-    `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`,
+    capitalize(reason),
     clinicians === 'all'
       ? 'All clinicians'
       : html`${clinicians.map(user => html`<p>${names.has(user) ? html`${names.get(user)}<span class="sub"><code>${user}</code></span>` : html`<code>${user}</code>`}</p>`)}`,

@@ -9,6 +9,7 @@ import {
   formatPolicyProblem,
   type PatientFacts,
 } from '../../../smart/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { createUserLookup, type FhirReadResult, type ReaderCaller } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -72,7 +73,7 @@ async function findPatientFacts(
   caller: ReaderCaller,
 ): Promise<PatientFacts | AdminFailure> {
   const readPatient = await createUserLookup(context, 'Patient', caller)
-  const patient = toResource(await readPatient.resource('Patient', id), `there is no patient ${id}`)
+  const patient = toResource(await readPatient.resource('Patient', id), makeFault('patient-absent', { id }))
   if (isFailure(patient)) return patient
   const { fhirBaseUrl } = context.settings
   const organization = readReference(patient.managingOrganization, fhirBaseUrl)
@@ -92,7 +93,7 @@ async function findCareTeams(
 ): Promise<PatientFacts['teams'] | AdminFailure> {
   const read = await createUserLookup(context, 'CareTeam', caller)
   const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MAX_TEAMS}`)
-  const bundle = toResource(found, 'the care teams cannot be read')
+  const bundle = toResource(found, makeFault('care-teams-unreadable'))
   if (isFailure(bundle)) return bundle
   const entries: readonly unknown[] = Array.isArray(bundle.entry) ? bundle.entry : []
   return entries.flatMap(entry => {
@@ -111,10 +112,10 @@ function readReference(value: unknown, fhirBaseUrl: string) {
   return typeof reference === 'string' ? parseReference(reference, fhirBaseUrl) : undefined
 }
 
-function toResource(result: FhirReadResult, absent: string): Resource | AdminFailure {
+function toResource(result: FhirReadResult, fault: Fault): Resource | AdminFailure {
   if (result.kind === 'found') return result.resource
   return result.kind === 'absent'
-    ? failAdmin('patient-not-found', { fault: absent })
+    ? failAdmin('patient-not-found', { fault })
     : failAdmin('fhir-server-unavailable')
 }
 

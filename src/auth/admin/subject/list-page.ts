@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify'
-import { isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord, toSentence } from '../../../core/index.ts'
 import { CSV_TYPE, type Html, html, renderAlert, renderEmptyState } from '../../../web/ui/index.ts'
-import { type AdminFailure, toSentence } from '../base/action.ts'
+import type { Fault } from '../../base/fault.ts'
+import type { AdminFailure } from '../base/action.ts'
 import { readCells } from './columns.ts'
 import { exportList } from './export.ts'
 import { type Filters, readFilters, refuseFilters, type Wanted } from './filters.ts'
@@ -16,7 +17,12 @@ import {
   refuseUnknown,
 } from './list.ts'
 import { getPath, MAX_SEARCH_CHARACTERS, renderControls } from './list-controls.ts'
-import { findMeantPatients, isMistyped, renderMeantPatients } from './page/find-patients.ts'
+import {
+  findMeantPatients,
+  isMistyped,
+  type MeantPatients,
+  renderMeantPatients,
+} from './page/find-patients.ts'
 import type { AdminRequest, AdminRoute } from './page/route.ts'
 import {
   LISTED,
@@ -51,7 +57,12 @@ function sendList<Row>(list: List<Row>, csv: NonNullable<List<Row>['csv']>) {
   const { file = csv.path.replace(/^.*\//, '') } = csv
   return async (request: AdminRequest): Promise<FastifyReply | AdminFailure> => {
     const opened = await openPage(request, list)
-    const parts = isFailure(opened) ? opened : await exportList(list, csv, request.admin, opened)
+    const parts = isFailure(opened)
+      ? opened
+      : await exportList(list, csv, request.admin, {
+          ...opened,
+          unknown: [...opened.unknown, ...listUnknownPatients(opened.patients)],
+        })
     return isFailure(parts) ? parts : request.reply.sendDownload(file, CSV_TYPE, parts)
   }
 }
@@ -165,6 +176,10 @@ function renderNextPage<Row>({ request }: AdminRequest, page: Page<Row>, next: s
   return html`<p class="actions after">${renderButton(path, page.next ?? 'Next page')}</p>`
 }
 
+function listUnknownPatients({ found, fault }: Partial<MeantPatients> = {}): readonly Fault[] {
+  return found?.length === 0 && fault ? [fault] : []
+}
+
 /** Why there are no rows: somebody of the filters is not known, or no row meets them. */
 function renderNone<Row>(
   { states }: List<Row>,
@@ -172,8 +187,7 @@ function renderNone<Row>(
   { wanted, unknown, patients }: OpenedPage,
   next: string | undefined,
 ): Html {
-  const isUnknown = patients?.found.length === 0 && patients.fault !== undefined
-  const texts = [...unknown.map(({ text }) => toSentence(text)), ...(isUnknown ? [patients.fault ?? ''] : [])]
+  const texts = [...unknown, ...listUnknownPatients(patients)].map(({ text }) => toSentence(text))
   const words = next === undefined && texts.length > 0 ? page.unknown : undefined
   if (words) {
     const isMisspelt = !patients || isMistyped(patients)

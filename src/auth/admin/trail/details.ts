@@ -1,4 +1,4 @@
-import { isRecord } from '../../../core/index.ts'
+import { capitalize, isRecord } from '../../../core/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { toWords } from '../base/describe-change.ts'
 import { renderTable } from '../subject/page/shell.ts'
@@ -33,8 +33,7 @@ function renderSection(title: string, table: Html): Html {
 }
 
 function toLabel(name: string): string {
-  const words = toWords(name)
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+  return capitalize(toWords(name))
 }
 
 /** Scopes are compared one by one. */

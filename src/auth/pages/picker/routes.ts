@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isFailure } from '../../../core/index.ts'
+import { isFailure, toSentence } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import type { Person } from '../../../web/person/index.ts'
 import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
@@ -40,7 +40,7 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
     requireWaiting(context, ['pick'], async (reply, waiting, query) => {
       const search = query.get('search')?.trim() || undefined
       const fault = findSearchFault(search)
-      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+      if (fault) return reply.sendProblem({ kind: 'malformed', text: toSentence(fault.text) })
       const patient = query.get('patient') ?? (await findOnlyPatient(context, waiting))
       return patient !== undefined && waiting.state.picker === 'encounter'
         ? showEncounters(reply, context, waiting, {

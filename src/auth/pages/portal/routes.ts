@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { toSentence } from '../../../core/index.ts'
 import { type Html, html, renderBadge, renderPageHead } from '../../../web/ui/index.ts'
 import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
@@ -28,7 +29,7 @@ export function addPortalRoutes(app: FastifyInstance, context: AuthContext): voi
       const search = query.get('search')?.trim() || undefined
       const text = query.get('app')?.trim() || undefined
       const fault = findSearchFault(search) ?? findSearchFault(text)
-      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+      if (fault) return reply.sendProblem({ kind: 'malformed', text: toSentence(fault.text) })
       return sendPortal(
         reply,
         context,

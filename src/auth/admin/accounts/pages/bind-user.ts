@@ -1,3 +1,4 @@
+import { toSentence } from '../../../../core/index.ts'
 import type { Resource } from '../../../../fhir/index.ts'
 import {
   areUnlike,
@@ -30,7 +31,7 @@ import { opensRecords } from '../../../base/user.ts'
 import { findByIds } from '../../../patients/patients.ts'
 import { findNamedPatient } from '../../../users/own-records.ts'
 import { readRelationship } from '../../../users/relation.ts'
-import { describeLookup, findMeantPatients } from '../../subject/page/find-patients.ts'
+import { describeLookup, findMeantPatients, isMistyped } from '../../subject/page/find-patients.ts'
 import type { AdminRequest } from '../../subject/page/route.ts'
 import {
   type AdminPage,
@@ -76,11 +77,9 @@ export function renderPatientSearch({ login }: AdminRequest, label: string, valu
 /** The patients whom the search finds, one of whom becomes the FHIR user. */
 export async function renderPatientChoice(request: AdminRequest, step: Step): Promise<Html> {
   const text = readSearch(request.form) ?? ''
-  const { found, fault, outcome } = await findMeantPatients(
-    request,
-    'account-patient',
-    text.replace(/^Patient\//, ''),
-  )
+  const meant = await findMeantPatients(request, 'account-patient', text.replace(/^Patient\//, ''))
+  const { found } = meant
+  const fault = meant.fault && toSentence(meant.fault.text)
   return renderAdminPage(
     request,
     {
@@ -93,7 +92,7 @@ ${renderPatientSearch(request, 'Patient (name, MRN or birth date)', text)}
 <div class="after">${
       found.length === 0
         ? renderEmptyState({
-            title: outcome === 'searched' ? 'No patient found' : 'Not looked up',
+            title: isMistyped(meant) ? 'No patient found' : 'Not looked up',
             text: fault ?? '',
           })
         : html`${fault !== undefined && renderAlert(fault, '', 'warn')}${renderTable(

@@ -1,6 +1,8 @@
+import { findOwn, toSentence } from '../../../../core/index.ts'
 import { isId } from '../../../../fhir/index.ts'
 import { formatName, type Person } from '../../../../web/person/index.ts'
 import { formatDate, type Html, html } from '../../../../web/ui/index.ts'
+import { type Fault, makeFault } from '../../../base/fault.ts'
 import {
   type AuditedRead,
   createFhirReader,
@@ -13,9 +15,9 @@ import type { AdministrationPurpose } from '../../../base/purposes.ts'
 import { opensRecords } from '../../../base/user.ts'
 import { renderFacts, renderPatientHead } from '../../../pages/parts/patient-list.ts'
 import { compareNames } from '../../../patients/namesakes.ts'
-import { findByIds, searchPatients } from '../../../patients/patients.ts'
+import { findByIds, type PatientPage, searchPatients } from '../../../patients/patients.ts'
 import { findSearchFault } from '../../../patients/queries.ts'
-import { describeCaller } from '../../base/action.ts'
+import { type AdminFailure, describeCaller, failAdmin } from '../../base/action.ts'
 import type { AdminRequest } from './route.ts'
 import { renderLink } from './shell.ts'
 
@@ -24,14 +26,23 @@ export interface MeantPatients {
   readonly ids: readonly string[]
   readonly found: readonly Person[]
   /** Why patients may be missing. */
-  readonly fault: string | undefined
-  /** Why others may not have been found: the FHIR server did not answer, or the account may not search. */
-  readonly outcome: 'searched' | 'unavailable' | 'not permitted'
+  readonly fault: Fault | undefined
 }
 
+/** The reasons why patients were not looked up, with those of the failure. */
+const NOT_LOOKED_UP = {
+  'patients-unavailable': 'patient-search-unavailable',
+  'patients-hidden': 'patient-search-not-permitted',
+  'patients-hidden-here': 'patient-search-not-permitted',
+} as const
+
 /** Whether another spelling may find a patient. */
-export function isMistyped({ outcome }: MeantPatients): boolean {
-  return outcome === 'searched'
+export function isMistyped({ fault }: MeantPatients): boolean {
+  return findOwn(NOT_LOOKED_UP, fault?.reason ?? '') === undefined
+}
+
+export function refusePatients({ fault }: MeantPatients): AdminFailure {
+  return failAdmin(findOwn(NOT_LOOKED_UP, fault?.reason ?? '') ?? 'patient-not-found', { fault: fault ?? [] })
 }
 
 /** Which patients somebody may find by name or number: whom the policy permits, anybody for the audit trail, or nobody. */
@@ -61,42 +72,29 @@ export async function findMeantPatients(
   purpose: AdministrationPurpose,
   text: string,
 ): Promise<MeantPatients> {
-  const searched = { found: [], outcome: 'searched' } as const
   const id = text.replace(/^Patient\//, '')
-  if (id !== text) return { ...searched, ids: [id], fault: undefined }
-  const own = isId(text) ? [text] : []
-  const fault = findSearchFault(text)
-  if (fault !== undefined) return { ...searched, ids: [], fault }
+  if (id !== text) return { ids: [id], found: [], fault: undefined }
+  const tooLong = findSearchFault(text)
+  if (tooLong) return { ids: [], found: [], fault: tooLong }
+  const ids = isId(text) ? [text] : []
   const right = findRight(request, purpose)
-  if (!right)
-    return { ids: own, found: [], fault: describeNoRight(request, purpose), outcome: 'not permitted' }
+  const isHere = request.context.settings.audit.patientSearch && purpose !== 'audit-search'
+  if (!right) return { ids, found: [], fault: makeFault(isHere ? 'patients-hidden-here' : 'patients-hidden') }
   const list = await searchPatients(await createSearch(request, purpose, right), text)
   if (list.kind === 'unavailable')
-    return {
-      ids: own,
-      found: [],
-      fault: `The FHIR server is unavailable, so it is not known whether there is a patient ${text}.`,
-      outcome: 'unavailable',
-    }
-  const { patients, hasMore, isCut } = list
+    return { ids, found: [], fault: makeFault('patients-unavailable', { name: text }) }
+  const { patients: found } = list
   return {
-    ids: [...new Set([...own, ...patients.map(patient => patient.id)])],
-    found: patients,
-    outcome: 'searched',
-    fault: isCut
-      ? 'The FHIR server did not return all patients who match. Enter more of the name, or the MRN.'
-      : hasMore
-        ? `More than ${patients.length} patients match. Enter more of the name, or the MRN.`
-        : patients.length === 0
-          ? `No patient is known as ${text}.`
-          : undefined,
+    ids: [...new Set([...ids, ...found.map(patient => patient.id)])],
+    found,
+    fault: findFault(list, text),
   }
 }
 
-function describeNoRight({ context }: AdminRequest, purpose: AdministrationPurpose): string {
-  const byId = 'Your account opens no patient records, so it finds none by name or number: enter the FHIR id'
-  const hasOther = context.settings.audit.patientSearch && purpose !== 'audit-search'
-  return `${byId}${hasOther ? ', which the search of the audit page shows' : ''}.`
+function findFault({ patients, hasMore, isCut }: PatientPage, name: string): Fault | undefined {
+  if (isCut) return makeFault('patients-cut')
+  if (hasMore) return makeFault('patients-many', { most: patients.length })
+  return patients.length === 0 ? makeFault('patient-not-known', { name }) : undefined
 }
 
 /** What identifies a person, and nothing else. */
@@ -126,10 +124,11 @@ export async function findPatientNames(
   { context, request, login }: AdminRequest,
   purpose: AdministrationPurpose,
   ids: Iterable<string>,
-  { found, outcome }: Pick<MeantPatients, 'found' | 'outcome'> = { found: [], outcome: 'searched' },
+  { found, fault }: Pick<MeantPatients, 'found' | 'fault'> = { found: [], fault: undefined },
 ): Promise<PatientNames> {
   const known = new Map(found.map(person => [person.id, person]))
-  const others = outcome === 'unavailable' ? [] : [...new Set(ids)].filter(id => isId(id) && !known.has(id))
+  const isDown = fault?.reason === 'patients-unavailable'
+  const others = isDown ? [] : [...new Set(ids)].filter(id => isId(id) && !known.has(id))
   if (others.length === 0) return known
   const read = await createNameReader(context, login.user, describeLookup(request, purpose))
   for (const person of await findByIds(read, others.slice(0, NAMED))) known.set(person.id, person)
@@ -158,7 +157,7 @@ export function renderMeantPatients(
   return html`<p class="small">${found.length === 1 ? 'Patient' : 'Patients'}: ${found.map(
     (person, at) =>
       html`${at > 0 && '; '}${renderLink(buildPath(`Patient/${person.id}`), describePerson(person))}`,
-  )}.${fault !== undefined && ` ${fault}`}</p>`
+  )}.${fault && ` ${toSentence(fault.text)}`}</p>`
 }
 
 /** The patients that a question may mean, as the portal lists them: one is to be chosen. */
@@ -167,7 +166,7 @@ export function renderPatientChoice(
   { now, build }: { readonly now: number; readonly build: (patient: string) => string },
 ): Html {
   const { ids } = compareNames(found)
-  return html`<section class="card plistbox" aria-labelledby="which"><div class="plist__found"><h2 id="which">Which patient do you mean?</h2>${fault !== undefined && html`<p>${fault}</p>`}</div>
+  return html`<section class="card plistbox" aria-labelledby="which"><div class="plist__found"><h2 id="which">Which patient do you mean?</h2>${fault && html`<p>${toSentence(fault.text)}</p>`}</div>
 ${renderPatientHead()}
 <ol class="plist" aria-label="Patients">${found.map(
     person => html`<li><a class="prow" href="${paths.admin}${build(`Patient/${person.id}`)}">

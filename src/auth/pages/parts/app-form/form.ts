@@ -1,4 +1,4 @@
-import { isFailure } from '../../../../core/index.ts'
+import { isFailure, toSentence } from '../../../../core/index.ts'
 import { findJsonExcess } from '../../../../fhir/index.ts'
 import {
   type Field,
@@ -251,5 +251,5 @@ function describeFaults(faults: readonly ClientFault[]): string {
 
 function describeFault(fault: ClientFault): string {
   const { text } = nameValue(fault)
-  return `${fault.value === undefined ? `${text.charAt(0).toUpperCase()}${text.slice(1)}` : text}.`
+  return fault.value === undefined ? toSentence(text) : `${text}.`
 }
