@@ -16,7 +16,7 @@ import { AGENT_AREA } from './server/agents.ts'
 import { KEY_AREA } from './server/keys.ts'
 import { POLICY_AREA } from './server/policy-page.ts'
 import { PROVIDER_AREA } from './server/providers.ts'
-import { SYSTEM_AREA } from './server/system-page.ts'
+import { SETTINGS_AREA, SYSTEM_AREA } from './server/system-page.ts'
 import { addAdminApi, describeAdminApi } from './subject/api.ts'
 import type { Area } from './subject/area.ts'
 import { type AdminRoute, addAdminRoutes } from './subject/page/route.ts'
@@ -37,6 +37,7 @@ const AREAS: readonly Area[] = [
   SIGN_IN_AREA,
   TRAIL_AREA,
   POLICY_AREA,
+  SETTINGS_AREA,
   PROVIDER_AREA,
   SYSTEM_AREA,
 ]

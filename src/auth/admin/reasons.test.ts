@@ -5,6 +5,7 @@ import { Type } from 'typebox'
 import { createAuditor } from '../../audit/index.ts'
 import { findOwn, isFailure } from '../../core/index.ts'
 import { createSealer, sha256 } from '../../store/index.ts'
+import { NO_CONTROLS } from '../base/context.ts'
 import { LIMITS } from '../base/limits.ts'
 import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
@@ -110,9 +111,7 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
   'keys-of-another-secret': ({ admin }) => rotateKeys(admin, createSealer('another secret')),
   'provider-unknown': ({ admin }) => testProvider(admin, 'x'),
   'settings-invalid': ({ admin }) => {
-    const controls = { getPolicy() {}, getLogLevel: () => 'info', reload: async () => ({ problems: ['no'] }) }
-    const providers = { passwords: true, secondFactor: 'none', all: [] }
-    return reloadSettings(admin, { controls, providers } as unknown as AuthContext)
+    return reloadSettings(admin, { ...NO_CONTROLS, reload: async () => ({ problems: ['no'] }) })
   },
   'verification-running': async ({ admin }) => {
     const row = { name: 'verification', value: '{"state":"running"}', expires_at: null }

@@ -7,7 +7,6 @@ import { createSealer } from '../../store/index.ts'
 import { type Controls, NO_CONTROLS } from '../base/context.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { addWrongPasswords } from '../testing/wrong-passwords.ts'
-import { createProviders } from '../users/providers/providers.ts'
 import { ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { endExport } from './access/exports.ts'
 import { revokeGrantById } from './access/grants.ts'
@@ -48,10 +47,6 @@ const controls: Controls = {
   reload: async () => ({ changed: [], needRestart: [] }),
   setLogLevel: async () => undefined,
 }
-const providers = createProviders(
-  { order: [], passwords: true, secondFactor: 'none', providers: [] },
-  { clock: Date.now, onFailure: () => undefined },
-)
 const REDIRECT = ['https://chart.example/callback']
 const SERVICE = {
   token_endpoint_auth_method: 'private_key_jwt' as const,
@@ -165,8 +160,8 @@ const ATTEMPTS = {
   'agents on': admin => setAgents(admin, 'on'),
   'keys rotate': admin => rotateKeys(admin, sealer),
   'keys withdraw': async admin => withdrawKey(admin, sealer, (await listKeys(admin))[0]?.kid ?? ''),
-  'settings reload': admin => reloadSettings(admin, { controls, providers }),
-  'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
+  'settings reload': admin => reloadSettings(admin, controls),
+  'log-level set': admin => setLogLevel(admin, controls, 'debug'),
   'provider test': admin => testProvider(admin, 'hospital'),
   'audit verify': admin => startVerification(admin, sealer, {}),
   'audit check-file': admin =>

@@ -65,11 +65,10 @@ async function recordReloads(
 ): Promise<void> {
   if (!atSignal) return
   const { makeCommandLine, makeRules, reloadHere } = await import('../../auth/index.ts')
-  const getLogin = () => live.current.login
-  const rules = makeRules(settings, getLogin)
+  const rules = makeRules(settings, () => live.current.login)
   const admin = { store, audit, clock: Date.now, rules, ...makeCommandLine(atSignal.operator) }
   atSignal.reload = () =>
-    reloadHere(admin, { controls, getLogin }, 'SIGHUP').catch(error =>
+    reloadHere(admin, controls, 'SIGHUP').catch(error =>
       logger.error({ err: error }, 'Cannot reload the settings: those in effect stay'),
     )
 }

@@ -178,7 +178,7 @@ Publishes a new key at once. The key signs tokens a few seconds later, when ever
 published until the last token that it signed has expired. The auth server also rotates keys by age
 (smart.server.key-max-age-days).`,
       },
-      perform: (admin, _target, _input, openSealer) => rotateKeys(admin, openSealer()),
+      perform: (admin, _target, _input, { openSealer }) => rotateKeys(admin, openSealer()),
     },
     withdraw: {
       signIn: WITHDRAW_KEY.signIn,
@@ -195,7 +195,7 @@ published until the last token that it signed has expired. The auth server also 
           html`The key <code>${kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
         button: 'Withdraw key',
       },
-      perform: (admin, kid, _input, openSealer) => withdrawKey(admin, openSealer(), kid),
+      perform: (admin, kid, _input, { openSealer }) => withdrawKey(admin, openSealer(), kid),
     },
   },
   toTarget: kid => kid,

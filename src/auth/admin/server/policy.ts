@@ -22,7 +22,6 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
-import { reloadEndpoint } from './system.ts'
 
 const EXPLAIN_POLICY: AdminOperation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }
 export const VALIDATE_POLICY: AdminOperation = { name: 'policy validate', signIn: 'never asks' }
@@ -166,5 +165,4 @@ export const policyEndpoints = [
       return isFailure(items) ? items : { items }
     },
   }),
-  reloadEndpoint,
 ]

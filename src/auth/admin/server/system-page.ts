@@ -1,18 +1,13 @@
-import { isFailure } from '../../../core/index.ts'
+import { Type } from 'typebox'
+import { Members } from '../../../endpoint/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import type { Applied } from '../../base/context.ts'
 import { areAgentsOff } from '../../oauth/grants/agents-switch.ts'
-import type { Area } from '../subject/area.ts'
+import { type Area, defineArea } from '../subject/area.ts'
 import { listDetails, readCells } from '../subject/columns.ts'
 import type { AdminRequest, AdminRoute } from '../subject/page/route.ts'
-import {
-  defineAction,
-  readDone,
-  renderAdminPage,
-  renderButton,
-  renderFacts,
-  renderTable,
-} from '../subject/page/shell.ts'
+import { readDone, renderAdminPage, renderButton, renderFacts, renderTable } from '../subject/page/shell.ts'
+import type { Subject } from '../subject/subject.ts'
 import { SERVER_COLUMNS, SYSTEM_COLUMNS } from './describe-system.ts'
 import {
   findServers,
@@ -49,23 +44,44 @@ ${hasAgents && renderAgents(next, mayChange)}`,
       )
     },
   },
-  ...defineAction({
-    path: '/reload',
-    operation: RELOAD_SETTINGS,
-    ask: async () => ({
-      section: 'system',
-      title: 'Reload the settings?',
-      text: 'The servers reload the policy file, the sign-in providers, who needs a second factor, the log level and the certificates. If anything is invalid, nothing changes.',
-      button: 'Reload settings',
-      back: '/system',
-      isDangerous: false,
-    }),
-    async perform(request) {
-      const reloaded = await reloadSettings(request.admin, request.context)
-      return isFailure(reloaded) ? reloaded : renderReloaded(request, reloaded)
-    },
-  }),
 ]
+
+/** The settings of the servers, and the policy file. */
+const SETTINGS: Subject<never, string, Applied> = {
+  name: 'settings',
+  operations: {
+    reload: {
+      signIn: RELOAD_SETTINGS.signIn,
+      isOnAll: true,
+      api: {
+        title: 'Reload the policy file',
+        description:
+          'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
+      },
+      page: {
+        title: () => 'Reload the settings?',
+        text: 'The servers reload the policy file, the sign-in providers, who needs a second factor, the log level and the certificates. If anything is invalid, nothing changes.',
+        button: 'Reload settings',
+        isDangerous: false,
+      },
+      perform: (admin, _target, _input, { controls }) => reloadSettings(admin, controls),
+    },
+  },
+  toTarget: name => name,
+  api: {
+    path: '/policy/:name',
+    result: Members({
+      changed: Type.Array(Type.String(), {
+        description: 'Settings, providers and files whose change is in effect, by name.',
+      }),
+      need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }),
+    }),
+    describe: ({ changed, needRestart }) => ({ changed: [...changed], need_restart: [...needRestart] }),
+  },
+  pages: { section: 'system', path: '/:name', home: '/system', show: renderReloaded },
+}
+
+export const SETTINGS_AREA = defineArea(SETTINGS)
 
 export const SYSTEM_AREA: Area = {
   routes: systemRoutes,

@@ -5,45 +5,30 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
-import { type LogLevel, readSettings } from '../../../config/index.ts'
+import { type LogLevel, readSettings, type Settings } from '../../../config/index.ts'
+import { announce, followAnnouncements } from '../../base/announcements.ts'
 import { NO_CONTROLS } from '../../base/context.ts'
-import { TestAuthServer } from '../../testing/test-auth-server.ts'
-import { createProviders } from '../../users/providers/providers.ts'
+import { testSettings } from '../../testing/settings.ts'
+import { makeRules } from '../../users/validity/rule.ts'
 import { makeCommandLine } from '../base/action.ts'
-import { announce, followAnnouncements, reloadHere, reloadSettings } from './system.ts'
+import { reloadHere, reloadSettings } from './system.ts'
 
 eachDatabaseIfThorough((_, open) => {
   it('records the settings that a reload changed, before and after (ADMIN-3)', async () => {
     const store = await open()
-    const { rules } = await TestAuthServer.open(store)
-    let login: Parameters<typeof createProviders>[0] = {
-      order: [],
-      passwords: true,
-      secondFactor: 'all',
-      providers: [],
-    }
-    const create = () => createProviders(login, { clock: Date.now, onFailure: () => undefined })
-    const context = {
-      get providers() {
-        return create()
-      },
-      controls: {
-        ...NO_CONTROLS,
-        reload: async () => {
-          login = { ...login, secondFactor: 'none' }
-          return { changed: [], needRestart: [] }
-        },
+    let login: Settings['login'] = { ...testSettings.login, secondFactor: 'all' }
+    const controls = {
+      ...NO_CONTROLS,
+      reload: async () => {
+        login = { ...login, secondFactor: 'none' }
+        return { changed: [], needRestart: [] }
       },
     }
-    const admin = {
-      store,
-      rules,
-      clock: Date.now,
-      audit: createAuditor({ store }),
-      ...makeCommandLine('root@vm'),
-    }
-    await reloadSettings(admin, context)
-    await reloadSettings(admin, context)
+    const rules = makeRules(testSettings, () => login)
+    const audit = createAuditor({ store })
+    const admin = { store, rules, clock: Date.now, audit, ...makeCommandLine('root@vm') }
+    await reloadSettings(admin, controls)
+    await reloadSettings(admin, controls)
     const records = await findRecords(store, { events: [{ kind: 'admin' }], limit: 9, order: 'oldest' })
     assert.deepEqual(
       records.map(({ request, details }) => [request, details && JSON.parse(details)]),
@@ -57,7 +42,6 @@ eachDatabaseIfThorough((_, open) => {
 
   it('records who may sign in by a provider, and a reload by a signal, without secrets (ADMIN-3)', async () => {
     const store = await open()
-    const { rules } = await TestAuthServer.open(store)
     const provider = { id: 'staff', issuer: 'https://idp.test', 'client-id': 'c', 'client-secret': 'hidden' }
     const readLogin = (values: readonly string[]) => {
       const allow = { claim: 'groups', values }
@@ -77,8 +61,9 @@ eachDatabaseIfThorough((_, open) => {
       },
     }
     const audit = createAuditor({ store })
+    const rules = makeRules(testSettings, () => login)
     const admin = { store, rules, clock: Date.now, audit, ...makeCommandLine('sallyport@vm') }
-    await reloadHere(admin, { controls, getLogin: () => login }, 'SIGHUP')
+    await reloadHere(admin, controls, 'SIGHUP')
     const records = await findRecords(store, { events: [{ kind: 'admin' }], limit: 9, order: 'oldest' })
     assert.deepEqual(
       records.map(({ request, address }) => [request, address]),

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import {
@@ -8,12 +7,11 @@ import {
   LOG_LEVELS,
   type LoginProvider,
   type LogLevel,
-  type Settings,
 } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { Members, NONE, OneOf } from '../../../endpoint/index.ts'
-import type { Store } from '../../../store/index.ts'
+import { Members, OneOf } from '../../../endpoint/index.ts'
 import { type CheckResult, getGatherer } from '../../../web/http/index.ts'
+import { announce } from '../../base/announcements.ts'
 import type { Applied, Controls, Reloaded } from '../../base/context.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import {
@@ -31,9 +29,8 @@ import { describeColumns, toJson } from '../subject/columns.ts'
 import { isReady, SERVER_COLUMNS, type ServerState, SYSTEM_COLUMNS } from './describe-system.ts'
 
 export const RELOAD_SETTINGS: AdminOperation = { name: 'settings reload', signIn: 'asks' }
-/** A consequence of a reload. */
+/** The consequences of a reload. */
 export const POLICY_CHANGED: AdminOperation = { name: 'policy changed', signIn: 'never asks' }
-/** A consequence of a reload. */
 export const SETTINGS_CHANGED: AdminOperation = { name: 'settings changed', signIn: 'never asks' }
 const SET_LOG_LEVEL: AdminOperation = { name: 'log-level set', signIn: 'never asks' }
 
@@ -78,22 +75,12 @@ function isCheckResult(value: unknown): value is CheckResult {
   return value.note === undefined || typeof value.note === 'string'
 }
 
-type LiveLogin = Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers'>
-
 /**
  * Reads the policy, the sign-in providers and the certificates again, on all instances. If anything is invalid on this one,
  * nothing changes.
  */
-export async function reloadSettings(
-  admin: Admin,
-  context: Pick<AuthContext, 'controls' | 'providers'>,
-): Promise<Applied | AdminFailure> {
-  const { controls } = context
-  const getLogin = () => {
-    const { passwords, secondFactor, all } = context.providers
-    return { passwords, secondFactor, providers: all }
-  }
-  const reloaded = await reloadHere(admin, { controls, getLogin })
+export async function reloadSettings(admin: Admin, controls: Controls): Promise<Applied | AdminFailure> {
+  const reloaded = await reloadHere(admin, controls)
   if (isFailure(reloaded)) return reloaded
   if (reloaded.problems) return failAdmin('settings-invalid', { problems: reloaded.problems.join('; ') })
   await announce(admin.store, 'reload', randomUUID(), admin.clock())
@@ -103,40 +90,32 @@ export async function reloadSettings(
 /** Reads the settings again on this instance, and records what changed. `by` names a signal. */
 export async function reloadHere(
   admin: Admin,
-  { controls, getLogin }: { readonly controls: Controls; readonly getLogin: () => LiveLogin },
+  controls: Controls,
   by?: string,
 ): Promise<Reloaded | AdminFailure> {
-  const before = controls.getPolicy()
-  const settings = describeLive(controls, getLogin())
-  const refused = await recordAction(admin, {
-    operation: RELOAD_SETTINGS,
-    ...(by !== undefined && { target: by }),
-  })
+  const policy = controls.getPolicy()
+  const settings = describeLive(admin, controls)
+  const refused = await recordAction(admin, { operation: RELOAD_SETTINGS, ...(by && { target: by }) })
   if (refused) return refused
   const reloaded = await controls.reload()
   if (reloaded.problems) return reloaded
-  const after = controls.getPolicy()
-  const change = compare(settings, describeLive(controls, getLogin()))
-  const hasChanged = Object.keys(change.after ?? {}).length > 0
-  const unrecorded =
-    (hasChanged ? await recordAction(admin, { operation: SETTINGS_CHANGED, ...change }) : undefined) ??
-    (isDeepStrictEqual(before, after)
-      ? undefined
-      : await recordAction(admin, {
-          operation: POLICY_CHANGED,
-          ...compare({ policy: before }, { policy: after }),
-        }))
-  return unrecorded ?? reloaded
+  const changes = [
+    [SETTINGS_CHANGED, compare(settings, describeLive(admin, controls))],
+    [POLICY_CHANGED, compare({ policy }, { policy: controls.getPolicy() })],
+  ] as const
+  for (const [operation, change] of changes) {
+    const hasChanged = Object.keys(change.after ?? {}).length > 0
+    const unrecorded = hasChanged ? await recordAction(admin, { operation, ...change }) : undefined
+    if (unrecorded) return unrecorded
+  }
+  return reloaded
 }
 
 /** The settings that a reload may change, without secrets. The policy has a record of its own. */
-function describeLive(controls: Controls, { passwords, secondFactor, providers }: LiveLogin): Properties {
-  return {
-    logLevel: controls.getLogLevel(),
-    passwords,
-    secondFactor,
-    providers: providers.map(describeProvider),
-  }
+function describeLive({ rules }: Admin, controls: Controls): Properties {
+  const { passwords, secondFactor, providers } = rules
+  const logLevel = controls.getLogLevel()
+  return { logLevel, passwords, secondFactor, providers: providers.map(describeProvider) }
 }
 
 /** Everything about a provider decides who signs in, and as whom. Only a secret is left out; of files the paths are kept. */
@@ -148,7 +127,7 @@ function describeProvider(provider: LoginProvider): Properties {
 /** Sets the level of the log on all instances, until their next start. */
 export async function setLogLevel(
   admin: Admin,
-  { controls }: Pick<AuthContext, 'controls'>,
+  controls: Controls,
   level: LogLevel,
 ): Promise<AdminFailure | undefined> {
   const change = { before: { level: controls.getLogLevel() }, after: { level } }
@@ -158,90 +137,6 @@ export async function setLogLevel(
   await announce(admin.store, 'log-level', level, admin.clock())
   return undefined
 }
-
-/** The actions that all instances of a deployment repeat. */
-type RuntimeName = 'reload' | 'log-level'
-
-/** How soon another instance repeats an action. */
-const EVERY_MS = 2_000
-
-/** Announces an action to the other instances, which share the database. */
-export async function announce({ db }: Store, name: RuntimeName, value: string, now: number): Promise<void> {
-  const announced = { value, changed_at: now, expires_at: null }
-  await db
-    .insertInto('runtime_value')
-    .values({ name, ...announced })
-    .onConflict(conflict => conflict.column('name').doUpdateSet(announced))
-    .execute()
-}
-
-interface FollowOptions {
-  readonly everyMs?: number
-  readonly onError: (error: unknown) => void
-}
-
-/** Repeats the actions that another instance announces from now on (ADMIN-9). Call it in one process of an instance. */
-export async function followAnnouncements(
-  { db }: Store,
-  controls: Controls,
-  { everyMs = EVERY_MS, onError }: FollowOptions,
-): Promise<{ stop(): Promise<void> }> {
-  let seen: ReadonlyMap<string, string> | undefined
-  let running: Promise<void> | undefined
-
-  async function look(): Promise<void> {
-    const rows = await db.selectFrom('runtime_value').select(['name', 'value']).execute()
-    const found = new Map(rows.map(({ name, value }) => [name, value]))
-    const news = rows.filter(({ name, value }) => seen !== undefined && seen.get(name) !== value)
-    seen = found
-    for (const { name, value } of news) await repeat(controls, name, value)
-  }
-
-  const schedule = () => {
-    running ??= look()
-      .catch(onError)
-      .finally(() => {
-        running = undefined
-      })
-    return running
-  }
-  await schedule()
-  const timer = setInterval(schedule, everyMs).unref()
-  return {
-    stop: async () => {
-      clearInterval(timer)
-      await running
-    },
-  }
-}
-
-async function repeat(controls: Controls, name: string, value: string): Promise<void> {
-  if (name === 'reload') await controls.reload()
-  const level = LOG_LEVELS.find(known => name === 'log-level' && known === value)
-  if (level !== undefined && level !== controls.getLogLevel()) await controls.setLogLevel(level)
-}
-
-/** Also the policy file is reloaded, so that the endpoint is among those of the policy. */
-export const reloadEndpoint = defineEndpoint({
-  method: 'POST',
-  path: '/policy/reload',
-  title: 'Reload the policy file',
-  description:
-    'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
-  body: NONE,
-  result: Members({
-    changed: Type.Array(Type.String(), {
-      description: 'Settings, providers and files whose change is in effect, by name.',
-    }),
-    need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }),
-  }),
-  operation: RELOAD_SETTINGS,
-  async handle({ admin, context }) {
-    const reloaded = await reloadSettings(admin, context)
-    if (isFailure(reloaded)) return reloaded
-    return { changed: [...reloaded.changed], need_restart: [...reloaded.needRestart] }
-  },
-})
 
 const Level = Members({ level: OneOf(LOG_LEVELS) })
 
@@ -275,7 +170,7 @@ export const systemEndpoints = [
     result: Level,
     operation: SET_LOG_LEVEL,
     async handle({ admin, context, body: { level } }) {
-      return (await setLogLevel(admin, context, level)) ?? { level: context.controls.getLogLevel() }
+      return (await setLogLevel(admin, context.controls, level)) ?? { level: context.controls.getLogLevel() }
     },
   }),
 ]

@@ -1,12 +1,18 @@
 import type { TObject } from 'typebox'
 import { NONE } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
+import { NO_CONTROLS } from '../../base/context.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { type Admin, AdminFailure, type AdminOperation } from '../base/action.ts'
 import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { buildRowPath, findRow, readId } from './details.ts'
 import type { AdminRequest, AdminRoute } from './page/route.ts'
 import { defineAction } from './page/shell.ts'
-import type { Subject, SubjectPages } from './subject.ts'
+import type { OperationServer, Subject, SubjectPages } from './subject.ts'
+
+function makeServer({ sealer, controls }: AuthContext): OperationServer {
+  return { openSealer: () => sealer, controls }
+}
 
 /** The operations of a subject, as the audit trail names them. */
 export function listOperations<Row, Target, Changed, Listed>({
@@ -58,7 +64,7 @@ export function defineOperationEndpoints<Row, Target, Changed, Listed>(
         async handle(call) {
           const { admin, context, query, body } = call
           const target = subject.toTarget(readId(call))
-          const changed = perform(admin, target, { ...query, ...body }, () => context.sealer)
+          const changed = perform(admin, target, { ...query, ...body }, makeServer(context))
           return continueWith(changed, one => own.describe(one, call, verb))
         },
       }),
@@ -81,7 +87,7 @@ export function defineOperationRoutes<Row, Target, Changed, Listed>(
       continueWith(find(request), row => {
         const { admin, context, form: sent } = request
         const target = subject.toTarget(readId(request))
-        const changed = perform(admin, target, form?.read(sent) ?? {}, () => context.sealer)
+        const changed = perform(admin, target, form?.read(sent) ?? {}, makeServer(context))
         return continueWith(changed, result => pages.show(request, result, { row, verb }))
       })
     if (isAtOnce) return [{ method: 'POST', path, operation, handle } as const]
@@ -160,10 +166,13 @@ export function listOperationCommands<Row, Target, Changed, Listed>(
         ...(help !== undefined && { help }),
         act,
         perform: (admin, text, openSealer) =>
-          continueWith(perform(admin, toTarget(text), {}, openSealer), changed => ({
-            changed,
-            text: typeof done === 'string' ? `${done} ${noun} ${text}` : done(changed),
-          })),
+          continueWith(
+            perform(admin, toTarget(text), {}, { openSealer, controls: NO_CONTROLS }),
+            changed => ({
+              changed,
+              text: typeof done === 'string' ? `${done} ${noun} ${text}` : done(changed),
+            }),
+          ),
       },
     ]
   })

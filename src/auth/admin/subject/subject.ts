@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox'
 import type { Sealer } from '../../../store/index.ts'
 import type { Html } from '../../../web/ui/index.ts'
+import type { Controls } from '../../base/context.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Admin, AdminFailure, AdminOperation } from '../base/action.ts'
 import type { AdminCall } from '../base/endpoint.ts'
@@ -21,6 +22,12 @@ export interface OperationQuestion<Row = never> {
   readonly endsAccess?: true
   /** False: it can be undone. Otherwise its button and the link to its page are red. */
   readonly isDangerous?: false
+}
+
+/** What some operations need. On the command line, `controls` changes nothing. */
+export interface OperationServer {
+  readonly openSealer: () => Sealer
+  readonly controls: Controls
 }
 
 /** An operation on one row of a subject, or on all of them. The API, the pages and the command line have it if they have words for it. */
@@ -62,7 +69,7 @@ export interface RowOperation<Row, Target, Changed, Input = object> extends Pick
     admin: Admin,
     target: Target,
     input: Input,
-    openSealer: () => Sealer,
+    server: OperationServer,
   ): Promise<Changed | AdminFailure>
 }
 
@@ -100,7 +107,7 @@ export interface Subject<Row, Target, Changed, Listed = Row> {
 export interface SubjectPages<Row, Changed> {
   readonly section: Confirmation['section']
   /** Of a row. */
-  readonly path: `/${string}/:${string}`
+  readonly path: `/${string}:${string}`
   /** The page of all rows, by default above those of rows. */
   readonly home?: `/${string}`
   /** Why there is no page of a row, if its id is not to be repeated. */

@@ -3,6 +3,7 @@ import { type Verification, verifyTrail } from '../../../audit/index.ts'
 import { DAY_MS, describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
 import { formatTime, Members, OneOf, Time } from '../../../endpoint/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
+import { setRuntimeValue } from '../../base/runtime-value.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -66,13 +67,8 @@ export async function findVerification({
   return isInterrupted ? { ...report, state: 'failed' } : report
 }
 
-async function keepReport({ db }: Store, report: VerificationReport, now: number): Promise<void> {
-  const kept = { value: JSON.stringify(report), changed_at: now, expires_at: null }
-  await db
-    .insertInto('runtime_value')
-    .values({ name: NAME, ...kept })
-    .onConflict(conflict => conflict.column('name').doUpdateSet(kept))
-    .execute()
+function keepReport({ db }: Store, report: VerificationReport, now: number): Promise<void> {
+  return setRuntimeValue(db, NAME, JSON.stringify(report), now)
 }
 
 const RUNNING = JSON.stringify({ state: 'running' } satisfies VerificationReport)

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
+import { setRuntimeValue } from '../../base/runtime-value.ts'
 
 const NAME = 'agents'
 
@@ -11,12 +12,7 @@ export async function areAgentsOff(db: Kysely<Schema>): Promise<boolean> {
 
 /** Switches agents off, which revokes the access of all, or on again. Returns how many lost their access. */
 export async function switchAgents(db: Kysely<Schema>, value: 'on' | 'off', now: number): Promise<number> {
-  const row = { value, changed_at: now, expires_at: null }
-  await db
-    .insertInto('runtime_value')
-    .values({ name: NAME, ...row })
-    .onConflict(conflict => conflict.column('name').doUpdateSet(row))
-    .execute()
+  await setRuntimeValue(db, NAME, value, now)
   if (value === 'on') return 0
   const { numUpdatedRows } = await db
     .updateTable('grant')
