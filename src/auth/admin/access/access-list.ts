@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Members, Time } from '../../../endpoint/index.ts'
+import { Time } from '../../../endpoint/index.ts'
 import { formatName } from '../../../web/person/index.ts'
 import { type Html, html, renderBadge, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
@@ -281,8 +281,6 @@ const SERVICES = defineList<GivenAccess, Pick<typeof FILTERS, 'client_id'>>({
   },
 })
 
-const Id = Members({ id: Type.String() })
-
 /** A grant, and its patient in words if the administrator may read them. */
 interface ShownGrant extends GrantDescription {
   readonly patientName?: string | undefined
@@ -316,7 +314,7 @@ The app loses this access. FHIR servers refuse its tokens within 5 seconds. The 
   },
   toTarget: id => id,
   find: ({ admin }, id) => findGrant(admin, id),
-  api: { path: '/grants/:id', result: Id, describe: changed => changed },
+  api: { path: '/grants/:id' },
   pages: {
     section: 'access',
     path: '/grants/:id',

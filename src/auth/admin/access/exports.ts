@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Members, OneOf, Time } from '../../../endpoint/index.ts'
+import { OneOf, Time } from '../../../endpoint/index.ts'
 import { html } from '../../../web/ui/index.ts'
 import { type BulkExport, EXPORT_STATES, listExports, removeExport } from '../../oauth/exports.ts'
 import { describeExportLevel, renderExportState, renderExportTypes } from '../../pages/parts/exports.ts'
@@ -165,8 +165,6 @@ Ends a bulk export. Its files cannot be downloaded any more, and downloads stop 
       result: describeColumns(EXPORTS.columns),
       describe: found => toJson(EXPORTS.columns, found),
     },
-    result: Members({ id: Type.String() }),
-    describe: changed => changed,
   },
   pages: {
     section: 'access',

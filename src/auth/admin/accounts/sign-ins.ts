@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { Members, Time } from '../../../endpoint/index.ts'
+import { Time } from '../../../endpoint/index.ts'
 import { cutPage, formatPosition, parsePosition, readAfter, type Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
@@ -149,11 +149,7 @@ The user is signed out in this browser. Apps that were launched in it lose their
     },
   },
   toTarget: id => id,
-  api: {
-    path: '/sign-ins/:id',
-    result: Members({ id: Type.String() }),
-    describe: ({ id }) => ({ id }),
-  },
+  api: { path: '/sign-ins/:id', describe: ({ id }) => ({ id }) },
   command: { noun: 'sign-in', option: 'id' },
 }
 

@@ -32,23 +32,18 @@ import { describeChange } from './describe-change.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
 export type Actor =
-  | {
-      readonly kind: 'clinician'
-      readonly id: string
-      readonly fhirUserId: string
-      /** When the clinician authenticated, in milliseconds. */
-      readonly authTime: number
-    }
+  /** `authTime`: when the clinician authenticated, in milliseconds. */
+  | (Person & { readonly kind: 'clinician'; readonly authTime: number })
   | { readonly kind: 'client'; readonly id: string }
   /** `operator` is the user of the operating system and the host: `alice@ward-3`. */
   | { readonly kind: 'command'; readonly operator: string }
-  | {
-      readonly kind: 'developer'
-      readonly id: string
-      readonly fhirUserId: string
-      /** The page on which the developer acts, for the audit trail. */
-      readonly method: string
-    }
+  /** `method`: the page on which the developer acts, for the audit trail. */
+  | (Person & { readonly kind: 'developer'; readonly method: string })
+
+interface Person {
+  readonly id: string
+  readonly fhirUserId: string
+}
 
 /** The dependencies of every operation, and who performs it. */
 export interface Admin {
@@ -268,18 +263,18 @@ function describeActor(
 ): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser' | 'address'> {
   switch (actor.kind) {
     case 'clinician':
-      return { method: 'admin', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) || undefined }
+      return { method: 'admin', ...describePerson(actor) }
     case 'client':
       return { method: 'admin-api', client: actor.id, subject: actor.id }
     case 'command':
       return { method: 'sallyport', address: actor.operator }
     case 'developer':
-      return {
-        method: actor.method,
-        subject: actor.id,
-        fhirUser: formatFhirUser(actor.fhirUserId) || undefined,
-      }
+      return { method: actor.method, ...describePerson(actor) }
   }
+}
+
+function describePerson({ id, fhirUserId }: Person): Pick<AuditRecord, 'subject' | 'fhirUser'> {
+  return { subject: id, fhirUser: formatFhirUser(fhirUserId) || undefined }
 }
 
 /** On whose behalf the server reads for an administrator, and why. */

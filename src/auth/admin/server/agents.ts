@@ -73,7 +73,6 @@ Lets AI assistants ask people for access again. Access that ended stays ended.`,
   api: {
     path: '/agents/:name',
     result: Members({ agents: Type.Union([Type.Literal('on'), Type.Literal('off')]) }),
-    describe: switched => switched,
   },
   pages: {
     section: 'system',

@@ -205,7 +205,6 @@ published until the last token that it signed has expired. The auth server also 
   api: {
     path: '/keys/:kid',
     result: Members({ kid: Type.String() }),
-    describe: changed => changed,
   },
   pages: {
     section: 'keys',

@@ -1,5 +1,5 @@
-import type { TObject } from 'typebox'
-import { NONE } from '../../../endpoint/index.ts'
+import { type TObject, Type } from 'typebox'
+import { Members, NONE } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { NO_CONTROLS } from '../../base/context.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -47,7 +47,7 @@ export function defineOperationEndpoints<Row, Target, Changed, Listed>(
       method = 'POST',
       input = NONE,
       path = verb,
-      result = own.result,
+      result = own.result ?? Members({ id: Type.String() }),
       status,
     } = api
     const of = isOnAll ? removeId(own.path) : own.path
@@ -65,7 +65,7 @@ export function defineOperationEndpoints<Row, Target, Changed, Listed>(
           const { admin, context, query, body } = call
           const target = subject.toTarget(readId(call))
           const changed = perform(admin, target, { ...query, ...body }, makeServer(context))
-          return continueWith(changed, one => own.describe(one, call, verb))
+          return continueWith(changed, one => own.describe?.(one, call, verb) ?? one)
         },
       }),
     ]

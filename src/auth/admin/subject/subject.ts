@@ -95,9 +95,9 @@ export interface Subject<Row, Target, Changed, Listed = Row> {
       readonly result: TSchema
       describe(row: Row, caller: AdminCaller): unknown
     }
-    /** The response to an operation. */
-    readonly result: TSchema
-    describe(changed: Changed, caller: AdminCaller, verb: string): unknown
+    /** The response to an operation, by default the id of the row. */
+    readonly result?: TSchema
+    describe?(changed: Changed, caller: AdminCaller, verb: string): unknown
   }
   readonly pages?: SubjectPages<Row, Changed>
   /** `noun`: in the words of a command. `option`: by which it names a row, unless it is on all. */
