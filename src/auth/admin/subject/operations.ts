@@ -1,13 +1,15 @@
 import { type TObject, Type } from 'typebox'
 import { Members, NONE } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
+import { stripQuery } from '../../../web/http/index.ts'
+import { html, renderDanger, renderFacts } from '../../../web/ui/index.ts'
 import { NO_CONTROLS } from '../../base/context.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Admin, AdminFailure, type AdminOperation } from '../base/action.ts'
 import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { buildRowPath, findRow, readId } from './details.ts'
 import type { AdminRequest, AdminRoute } from './page/route.ts'
-import { defineAction } from './page/shell.ts'
+import { renderAdminPage, renderLink } from './page/shell.ts'
 import type { OperationServer, Subject, SubjectPages } from './subject.ts'
 
 function makeServer({ sealer, controls }: AuthContext): OperationServer {
@@ -72,7 +74,7 @@ export function defineOperationEndpoints<Row, Target, Changed, Listed>(
   })
 }
 
-/** The pages on which operations are confirmed. */
+/** The pages on which operations are confirmed. Their forms post to the same path. */
 export function defineOperationRoutes<Row, Target, Changed, Listed>(
   subject: Subject<Row, Target, Changed, Listed>,
 ): readonly AdminRoute[] {
@@ -90,24 +92,26 @@ export function defineOperationRoutes<Row, Target, Changed, Listed>(
         const changed = perform(admin, target, form?.read(sent) ?? {}, makeServer(context))
         return continueWith(changed, result => pages.show(request, result, { row, verb }))
       })
-    if (isAtOnce) return [{ method: 'POST', path, operation, handle } as const]
+    const post = { method: 'POST', path, operation, handle } as const
+    if (isAtOnce) return [post]
     if (!page) return []
-    const { title, text, ...asked } = page
-    return defineAction({
-      path,
-      operation,
-      ask: request =>
-        continueWith(find(request), async row => ({
-          ...asked,
-          section: pages.section,
-          title: title(row ? (pages.getName?.(row) ?? '') : ''),
-          text: typeof text === 'string' ? text : row ? text(row) : '',
-          facts: row && (await pages.listFacts?.(request, row, page)),
-          back: (row && pages.getBack?.(request, row)) ?? findBack(pages, request, row),
-          fields: row && form?.render(request, row),
-        })),
-      perform: handle,
-    })
+    const { title, text, button, isDangerous = true } = page
+    const ask = (request: AdminRequest) =>
+      continueWith(find(request), async row => {
+        const facts = row && (await pages.listFacts?.(request, row, page))
+        const back = (row && pages.getBack?.(request, row)) ?? findBack(pages, request, row)
+        return renderAdminPage(
+          request,
+          {
+            section: pages.section,
+            title: title(row ? (pages.getName?.(row) ?? '') : ''),
+            lead: typeof text === 'string' ? text : row && text(row),
+          },
+          html`<form class="card card__body stack" method="post" action="${stripQuery(request.request.url)}">${facts && renderFacts(facts)}${row && form?.render(request, row)}
+<div class="actions">${isDangerous ? renderDanger(button) : html`<button class="btn">${button}</button>`}${renderLink(back, 'Cancel', 'btn btn--quiet')}</div></form>`,
+        )
+      })
+    return [{ method: 'GET', path, operation, handle: ask } as const, post]
   })
 }
 

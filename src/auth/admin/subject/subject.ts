@@ -8,7 +8,7 @@ import type { AdminCall } from '../base/endpoint.ts'
 import type { SubjectColumns } from './columns.ts'
 import type { List } from './list.ts'
 import type { AdminRequest, Answer } from './page/route.ts'
-import type { AdminPage, Confirmation } from './page/shell.ts'
+import type { AdminPage } from './page/shell.ts'
 
 /** Who asks, on a page or by the API. */
 export type AdminCaller = Pick<AdminCall, 'admin' | 'context'>
@@ -105,7 +105,7 @@ export interface Subject<Row, Target, Changed, Listed = Row> {
 }
 
 export interface SubjectPages<Row, Changed> {
-  readonly section: Confirmation['section']
+  readonly section: AdminPage['section']
   /** Of a row. */
   readonly path: `/${string}:${string}`
   /** The page of all rows, by default above those of rows. */
@@ -116,7 +116,11 @@ export interface SubjectPages<Row, Changed> {
   /** The row, with what the page of an operation needs, or why the operation is impossible. */
   prepare?(request: AdminRequest, row: Row, verb: string | undefined): Promise<Row | AdminFailure>
   getName?(row: Row): string
-  listFacts?(request: AdminRequest, row: Row, page: OperationQuestion<Row>): Promise<Confirmation['facts']>
+  listFacts?(
+    request: AdminRequest,
+    row: Row,
+    page: OperationQuestion<Row>,
+  ): Promise<readonly (readonly [name: string, value: Html | string])[]>
   /** The page to which somebody returns who does not confirm; by default that of the row, or of all. */
   getBack?(request: AdminRequest, row: Row): string
   /** The page after an operation. */

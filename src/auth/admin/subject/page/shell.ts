@@ -1,5 +1,4 @@
-import { findOwn, isFailure } from '../../../../core/index.ts'
-import { stripQuery } from '../../../../web/http/index.ts'
+import { findOwn } from '../../../../core/index.ts'
 import {
   type Html,
   html,
@@ -12,8 +11,7 @@ import {
 } from '../../../../web/ui/index.ts'
 import { paths } from '../../../base/paths.ts'
 import { renderSignedInPage } from '../../../pages/parts/page-parts.ts'
-import type { AdminFailure, AdminOperation } from '../../base/action.ts'
-import type { AdminRequest, AdminRoute, Answer } from './route.ts'
+import type { AdminRequest } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
 const SECTIONS = [
@@ -61,61 +59,14 @@ ${body}`,
   )
 }
 
-export interface Confirmation {
-  readonly section: Section
-  /** A question. */
-  readonly title: string
-  readonly text: Html | string
-  readonly button: string
-  /** The path of the page to which `Cancel` leads, below the area. */
-  readonly back: string
-  readonly facts?: readonly (readonly [name: string, value: Html | string])[] | undefined
-  readonly fields?: Html | undefined
-  readonly isDangerous?: boolean | undefined
-}
-
-/** Renders the page on which an administrator confirms an action. Its form posts to the path of the page. */
-function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
-  const { section, title, text, button, back, facts, fields, isDangerous = true } = asked
-  return renderAdminPage(
-    request,
-    { section, title, lead: text },
-    html`<form class="card card__body stack" method="post" action="${stripQuery(request.request.url)}">${facts && renderPlainFacts(facts)}${fields}
-<div class="actions">${isDangerous ? renderDanger(button) : html`<button class="btn">${button}</button>`}<a class="btn btn--quiet" href="${paths.admin}${back}">Cancel</a></div></form>`,
-  )
-}
-
-/** An action that an administrator confirms on a separate page. */
-interface Action {
-  /** Below the area. */
-  readonly path: string
-  readonly operation: AdminOperation
-  ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
-  perform(request: AdminRequest): Promise<Answer | AdminFailure>
-}
-
-export function defineAction({ path, operation, ask, perform }: Action): readonly AdminRoute[] {
-  return [
-    {
-      method: 'GET',
-      path,
-      operation,
-      async handle(request) {
-        const asked = await ask(request)
-        return isFailure(asked) ? asked : renderConfirmation(request, asked)
-      },
-    },
-    { method: 'POST', path, operation, handle: perform },
-  ]
-}
-
-interface ShownSecret extends Pick<Confirmation, 'section' | 'back'> {
-  readonly title: string
+interface ShownSecret extends Pick<AdminPage, 'section' | 'title'> {
   readonly label: string
   readonly value: string
   /** What the user has to do with it. */
   readonly note?: Html | string
   readonly warning?: Html | undefined
+  /** The path of the next page, below the area. */
+  readonly back: string
 }
 
 /** Shows a value once: it is not stored. */
