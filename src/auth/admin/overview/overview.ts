@@ -10,11 +10,11 @@ import { BURST_ATTENTION } from '../accounts/sign-in-bursts.ts'
 import { USER_ATTENTION } from '../accounts/user-list.ts'
 import { APP_ATTENTION } from '../apps/client-list.ts'
 import type { Admin } from '../base/action.ts'
-import { type AdminCall, defineEndpoint } from '../base/endpoint.ts'
 import { KEY_ATTENTION } from '../server/keys.ts'
 import { PROVIDER_ATTENTION } from '../server/providers.ts'
 import { SERVER_ATTENTION, SETTINGS_ATTENTION } from '../server/system.ts'
 import type { Attention } from '../subject/attention.ts'
+import { type AdminCall, defineEndpoint } from '../subject/endpoint.ts'
 import { VERIFICATION_ATTENTION } from '../trail/verification.ts'
 
 const Counts = Members({

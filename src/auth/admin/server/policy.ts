@@ -21,7 +21,7 @@ import {
   failAdmin,
   recordAction,
 } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
+import { defineEndpoint } from '../subject/endpoint.ts'
 
 const EXPLAIN_POLICY: AdminOperation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }
 export const VALIDATE_POLICY: AdminOperation = { name: 'policy validate', signIn: 'never asks' }

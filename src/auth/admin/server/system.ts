@@ -23,9 +23,9 @@ import {
   type Properties,
   recordAction,
 } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
 import type { Attention } from '../subject/attention.ts'
 import { describeColumns, toJson } from '../subject/columns.ts'
+import { defineEndpoint } from '../subject/endpoint.ts'
 import { isReady, SERVER_COLUMNS, type ServerState, SYSTEM_COLUMNS } from './describe-system.ts'
 
 export const RELOAD_SETTINGS: AdminOperation = { name: 'settings reload', signIn: 'asks' }

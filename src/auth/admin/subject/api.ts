@@ -1,11 +1,20 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { fail, findOwn, isFailure } from '../../../core/index.ts'
-import { type Api, addEndpoints, Members, NONE, StreamedText } from '../../../endpoint/index.ts'
+import {
+  type Api,
+  addEndpoints,
+  type InvalidMembers,
+  Members,
+  NONE,
+  readMembers as readChecked,
+  StreamedText,
+} from '../../../endpoint/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { paths } from '../../base/paths.ts'
 import { forbidCaching } from '../../base/request.ts'
 import {
@@ -28,7 +37,7 @@ import {
   isAllowed,
   makeAdmin,
 } from '../base/action.ts'
-import { type AdminCall, type AdminEndpoint, readMembers } from '../base/endpoint.ts'
+import type { AdminCall, AdminEndpoint } from './endpoint.ts'
 
 const AUDITOR = { admin: false, auditor: true }
 
@@ -197,4 +206,21 @@ export function describeAdminApi(issuerUrl: string, endpoints: readonly AdminEnd
       },
     }),
   }
+}
+
+/** The members of a query or a body, or every fault in them. */
+export function readMembers(schema: TSchema, sent: unknown, how: { readonly isText: boolean }): unknown {
+  // PostgreSQL does not accept it.
+  if (JSON.stringify(sent ?? {}).includes('\\u0000')) return failAdmin('member-malformed')
+  const read = readChecked(schema, sent, how)
+  return isFailure<unknown, InvalidMembers>(read)
+    ? failAdmin('members-invalid', { faults: read.faults.map(toFault) })
+    : read
+}
+
+function toFault({ kind, name, text: expected }: InvalidMembers['faults'][number]): Fault {
+  if (kind === 'unknown') return makeFault('member-not-known', { name })
+  if (kind === 'missing') return makeFault('member-missing', { name })
+  const fault = makeFault('not-as-expected', { expected })
+  return name === '' ? fault : makeFault('member-invalid', { name, fault })
 }

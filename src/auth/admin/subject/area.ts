@@ -1,8 +1,8 @@
 import type { AdminOperation } from '../base/action.ts'
-import type { AdminEndpoint } from '../base/endpoint.ts'
 import { defineListCommand, type ListCommand } from './command.ts'
 import { defineDetailsRoutes, defineOneEndpoint } from './details.ts'
-import { defineListEndpoint } from './endpoint.ts'
+import type { AdminEndpoint } from './endpoint.ts'
+import { defineListEndpoint } from './list-endpoint.ts'
 import { defineListRoutes } from './list-page.ts'
 import {
   defineOperationEndpoints,

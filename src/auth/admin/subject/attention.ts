@@ -1,6 +1,6 @@
 import { isFailure, shortenList } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { AdminCall } from '../base/endpoint.ts'
+import type { AdminCall } from './endpoint.ts'
 import type { Wanted } from './filters.ts'
 import { buildListPath, countRows, type List, readList } from './list.ts'
 

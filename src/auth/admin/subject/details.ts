@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../web/ui/index.ts'
 import { AdminFailure } from '../base/action.ts'
-import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { listDetails } from './columns.ts'
+import { type AdminEndpoint, defineEndpoint } from './endpoint.ts'
 import type { AdminRequest, AdminRoute } from './page/route.ts'
 import {
   readDone,

@@ -1,31 +1,35 @@
-import { Type } from 'typebox'
-import { isFailure } from '../../../core/index.ts'
-import { Members, PageOf } from '../../../endpoint/index.ts'
-import { LIMITS } from '../../base/limits.ts'
-import { type AdminEndpoint, defineEndpoint, PAGE_QUERY } from '../base/endpoint.ts'
-import { describeColumns, toJson } from './columns.ts'
-import { describeFilters } from './filters.ts'
-import { type List, listFilters, readList } from './list.ts'
+import type { FastifyInstance } from 'fastify'
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Endpoint as Declared } from '../../../endpoint/index.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import type { Admin, AdminOperation } from '../base/action.ts'
 
-export function defineListEndpoint<Row>(list: List<Row>): readonly AdminEndpoint[] {
-  const { api, columns, recorded } = list
-  if (!api) return []
-  const { isWhole, ...words } = api
-  const Row = describeColumns(columns)
-  const query = describeFilters(listFilters(list))
-  return [
-    defineEndpoint({
-      method: 'GET',
-      ...words,
-      query: isWhole ? query : Members({ ...query.properties, ...PAGE_QUERY }),
-      ...(recorded && { operation: recorded.operation }),
-      result: isWhole ? Members({ items: Type.Array(Row) }) : PageOf(Row),
-      async handle({ admin, query: { limit = LIMITS.adminPage, ...wanted } }) {
-        const page = await readList(list, admin, { limit: Number(limit), ...wanted })
-        if (isFailure(page)) return page
-        const { items, next } = page
-        return { items: items.map(row => toJson(columns, row)), ...(next !== undefined && { next }) }
-      },
-    }),
-  ]
+/** A request of an administrator's client, with checked members. */
+export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
+  readonly admin: Admin
+  readonly context: AuthContext
+  readonly app: FastifyInstance
+  /** The parameters of the path. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Static<Query>
+  readonly body: Static<Body>
+}
+
+/** An endpoint of the administration API, below `/admin/api`. */
+export type AdminEndpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> = Declared<
+  Query,
+  Body
+> & {
+  /** Returns the result, a `StreamedText` or an `AdminFailure`. */
+  handle(call: AdminCall<Query, Body>): Promise<unknown>
+} & (
+    | { readonly method: 'GET'; readonly operation?: AdminOperation }
+    | { readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE'; readonly operation: AdminOperation }
+  )
+
+/** Infers the types of the members from their schemas. */
+export function defineEndpoint<Query extends TObject, Body extends TSchema>(
+  endpoint: AdminEndpoint<Query, Body>,
+): AdminEndpoint {
+  return endpoint
 }

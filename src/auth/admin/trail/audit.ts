@@ -24,8 +24,8 @@ import {
   type PageRequest,
   recordAction,
 } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
 import { readCsv } from '../subject/columns.ts'
+import { defineEndpoint } from '../subject/endpoint.ts'
 import { describeFilters } from '../subject/filters.ts'
 import { type Opened, openList, refuseUnknown } from '../subject/list.ts'
 import { findUsernames } from './audit-who.ts'

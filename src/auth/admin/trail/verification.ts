@@ -11,8 +11,8 @@ import {
   failAdmin,
   recordAction,
 } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
 import type { Attention } from '../subject/attention.ts'
+import { defineEndpoint } from '../subject/endpoint.ts'
 
 export const VERIFY_TRAIL: AdminOperation = {
   name: 'audit verify',
