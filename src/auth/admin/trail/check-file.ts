@@ -78,34 +78,39 @@ export async function checkFile(
 ): Promise<FileCheck | AdminFailure> {
   const ids = await openEventIds(admin.store)
   const oldest = await findOldest(admin.store)
-  const unchanged = startTally()
-  const changed = startTally()
-  const expired = startTally()
-  const missing = startTally()
-  let format: ExportFormat | undefined
-  for await (const part of readParts(chunks, ids)) {
-    if (isFailure(part)) return part
-    format = part.format
-    const kept = await findKept(admin.store, part.lines)
-    for (const line of part.lines) {
-      const record = line.number === undefined ? undefined : kept.get(line.number)
-      if (!record) count(isBefore(line, oldest) ? expired : missing, { id: line.id })
-      else {
-        const differs = compareLine(line, record, part.format, { fhirBaseUrl, ids })
-        count(differs.length === 0 ? unchanged : changed, { id: line.id, differs })
-      }
+  const { format, text } = await findFormat(chunks)
+  const groups = {
+    unchanged: startTally(),
+    changed: startTally(),
+    expired: startTally(),
+    missing: startTally(),
+  }
+  const compare = async (lines: readonly Line[]) => {
+    const kept = await findKept(admin.store, lines)
+    for (const line of lines) {
+      const { id, number = Number.POSITIVE_INFINITY } = line
+      const record = kept.get(number)
+      const differs = record ? compareLine(line, record, format, { fhirBaseUrl, ids }) : []
+      if (record) count(differs.length === 0 ? groups.unchanged : groups.changed, { id, differs })
+      else count(number < oldest ? groups.expired : groups.missing, { id })
     }
     await yieldTurn()
   }
-  if (format === undefined) return NOT_AN_EXPORT
-  const records = unchanged.count + changed.count + expired.count + missing.count
-  const counts = { changed: changed.count, expired: expired.count, missing: missing.count }
-  const first = [...changed.first, ...missing.first].map(({ id }) => id)
-  const refused = await recordAction(admin, {
-    operation: CHECK_FILE,
-    after: { records, unchanged: unchanged.count, ...counts, first },
-  })
-  return refused ?? { format, records, unchanged: unchanged.count, changed, expired, missing }
+  let lines: Line[] = []
+  for await (const line of format === 'csv' ? readRows(parseCsv(text)) : readEvents(text, ids)) {
+    if (isFailure(line)) return line
+    if (lines.push(line) < AT_ONCE) continue
+    await compare(lines)
+    lines = []
+  }
+  await compare(lines)
+  const counts = Object.fromEntries(Object.entries(groups).map(([name, group]) => [name, group.count]))
+  const records = Object.values(groups).reduce((sum, group) => sum + group.count, 0)
+  if (records === 0) return NOT_AN_EXPORT
+  const { unchanged, ...others } = groups
+  const first = [...others.changed.first, ...others.missing.first].map(({ id }) => id)
+  const refused = await recordAction(admin, { operation: CHECK_FILE, after: { records, ...counts, first } })
+  return refused ?? { format, records, unchanged: unchanged.count, ...others }
 }
 
 let checking = 0
@@ -134,10 +139,6 @@ function count(tally: Tally, found: Found): void {
   if (tally.first.length < SHOWN) tally.first.push(found)
 }
 
-function isBefore({ number }: Line, oldest: number): boolean {
-  return number !== undefined && number < oldest
-}
-
 const NOT_AN_EXPORT = failAdmin('file-not-an-export')
 
 async function findOldest({ trail }: Store): Promise<number> {
@@ -155,26 +156,6 @@ async function findKept({ trail }: Store, lines: readonly Line[]): Promise<Reado
   const db = await trail.read()
   const rows = await db.selectFrom('audit_event').selectAll().where('id', 'in', numbers).execute()
   return new Map(rows.map(row => [row.id, row]))
-}
-
-interface Part {
-  readonly format: ExportFormat
-  readonly lines: readonly Line[]
-}
-
-/** The records of a file in parts. A failure is the last. */
-async function* readParts(chunks: Chunks, ids: EventIds): AsyncGenerator<Part | AdminFailure> {
-  const { format, text } = await findFormat(chunks)
-  const lines = format === 'csv' ? readRows(parseCsv(text)) : readEvents(text, ids)
-  let part: Line[] = []
-  for await (const line of lines) {
-    if (isFailure(line)) return yield line
-    part.push(line)
-    if (part.length < AT_ONCE) continue
-    yield { format, lines: part }
-    part = []
-  }
-  if (part.length > 0) yield { format, lines: part }
 }
 
 /** Looks at the first character: each line of NDJSON is an object. */
