@@ -141,10 +141,9 @@ export async function askWhoIsBound(request: AdminRequest, binding: Binding): Pr
   const { user, added, entries, section } = binding
   const confirmed = added.join(' ')
   if (added.length === 0 || request.form.get('confirmed') === confirmed) return undefined
-  const reads = await readFhirUsers(request.context, request.admin, added)
-  const people = await findPeople(request, reads)
-  const isShown = reads.every(read => namesPerson(request, read, people))
-  const unknown = listUnknown(reads) ?? []
+  const resources = await findBound(request, added)
+  const isShown = resources.every(namesPerson)
+  const unknown = listUnknown(resources) ?? []
   const button = `${isShown ? 'Confirm and' : 'Continue anyway and'} ${binding.back === undefined ? 'add user' : 'save'}`
   return renderAdminPage(
     request,
@@ -158,59 +157,50 @@ export async function askWhoIsBound(request: AdminRequest, binding: Binding): Pr
       } Nothing is saved yet.`,
     },
     html`${unknown.length > 0 && renderUnknown(user, unknown)}
-${reads.map(
-  read =>
-    html`<h2 class="section__title subhead"><code>${read.reference}</code></h2>${warnOfName(request, read, people, user)}${describeRead(request, read, people)}`,
+${resources.map(
+  bound =>
+    html`<h2 class="section__title subhead"><code>${bound.reference}</code></h2>${warnOfName(bound, user)}${describeBound(request, bound)}`,
 )}
 <form class="after" method="post" action="${paths.admin}${binding.action}">${renderHidden({ ...entries, confirmed })}
 <div class="actions"><button class="btn">${button}</button>${renderBack(binding, 'Back')}</div></form>`,
   )
 }
 
-/** The patients, with the right of the administrator: the FHIR server records who read them. */
-async function findPeople(
-  { context, request, login }: AdminRequest,
-  reads: readonly FhirUserRead[],
-): Promise<readonly Person[]> {
-  const ids = reads.flatMap(({ result }) =>
-    result.kind === 'found' ? (findPatientId(context, result.resource) ?? []) : [],
-  )
-  const read = await createFhirReader(context, login.user, describeLookup(request, 'account'))
-  return findByIds(read, [...new Set(ids)])
+/** A resource that an account gets, and the patient whose record it opens, if the administrator may see who that is. */
+interface Bound extends FhirUserRead {
+  readonly patientId: string | undefined
+  readonly patient: Person | undefined
 }
 
-/** The patient whose record the resource opens. */
+/** Reads the patients with the right of the administrator: the FHIR server records who read them. */
+async function findBound(
+  { context, request, login, admin }: AdminRequest,
+  references: readonly string[],
+): Promise<readonly Bound[]> {
+  const reads = (await readFhirUsers(context, admin, references)).map(read => ({
+    ...read,
+    patientId: read.result.kind === 'found' ? findPatientId(context, read.result.resource) : undefined,
+  }))
+  const ids = new Set(reads.flatMap(({ patientId }) => patientId ?? []))
+  const reader = await createFhirReader(context, login.user, describeLookup(request, 'account'))
+  const people = await findByIds(reader, [...ids])
+  return reads.map(read => ({ ...read, patient: people.find(({ id }) => id === read.patientId) }))
+}
+
 function findPatientId(context: AdminRequest['context'], resource: Resource): string | undefined {
-  switch (resource.resourceType) {
-    case 'Patient':
-      return resource.id
-    case 'RelatedPerson':
-      return findNamedPatient(resource, context)
-    default:
-      return undefined
-  }
+  if (resource.resourceType === 'Patient') return resource.id
+  return resource.resourceType === 'RelatedPerson' ? findNamedPatient(resource, context) : undefined
 }
 
 /** Whether the page says who a resource is. */
-function namesPerson(
-  { context }: AdminRequest,
-  { result }: FhirUserRead,
-  people: readonly Person[],
-): boolean {
-  if (result.kind !== 'found') return false
-  const patientId = findPatientId(context, result.resource)
-  return result.resource.resourceType === 'Practitioner' || people.some(({ id }) => id === patientId)
+function namesPerson({ result, patient }: Bound): boolean {
+  return result.kind === 'found' && (result.resource.resourceType === 'Practitioner' || patient !== undefined)
 }
 
 /** Compares the names that the page shows. */
-function warnOfName(
-  request: AdminRequest,
-  read: FhirUserRead,
-  people: readonly Person[],
-  { displayName }: Binding['user'],
-): Html | undefined {
-  if (read.result.kind !== 'found' || !namesPerson(request, read, people)) return undefined
-  const { name } = readPerson(read.result.resource)
+function warnOfName(bound: Bound, { displayName }: Binding['user']): Html | undefined {
+  if (bound.result.kind !== 'found' || !namesPerson(bound)) return undefined
+  const { name } = readPerson(bound.result.resource)
   return areUnlike(name, displayName)
     ? renderAlert(
         'The names have nothing in common.',
@@ -220,11 +210,7 @@ function warnOfName(
     : undefined
 }
 
-function describeRead(
-  { context, login }: AdminRequest,
-  { result }: FhirUserRead,
-  people: readonly Person[],
-): Html {
+function describeBound({ context, login }: AdminRequest, { result, patientId, patient }: Bound): Html {
   if (result.kind === 'absent') return html`<p>Not found on the FHIR server.</p>`
   if (result.kind === 'unavailable')
     return renderAlert(
@@ -234,14 +220,12 @@ function describeRead(
     )
   const { resource } = result
   if (resource.resourceType === 'Practitioner') return renderFacts([describeName(readPerson(resource))])
-  const patientId = findPatientId(context, resource)
   if (patientId === undefined)
     return renderAlert(
       'This RelatedPerson gives access to no record.',
       'The resource names no patient, is inactive, or its period has ended.',
       'warn',
     )
-  const patient = people.find(({ id }) => id === patientId)
   if (!patient)
     return renderAlert(
       'You cannot see who this is.',
