@@ -24,6 +24,15 @@ describe('findUnexplained', () => {
     assert.deepEqual(findNames('- Faster: `refresh`'), ['launch: CPU (ms)', 'refresh: Sallyport'])
   })
 
+  it('leaves out a figure that varies so much that it may be as fast as before', () => {
+    const turns = [90, 130, 95, 125, 120].map(now => ({
+      before: new Map([['code', 100]]),
+      now: new Map([['code', now]]),
+    }))
+    assert.equal(compareFigures(turns)[0]?.ratio, 1.2)
+    assert.deepEqual(findUnexplained(compareFigures(turns), ''), [])
+  })
+
   it('accepts a line of the changes that names the figure, or the request', () => {
     assert.deepEqual(findNames('### Speed\n- Slower: `refresh` checks more.'), ['launch: CPU (ms)'])
     assert.deepEqual(findNames('- Slower: `refresh` and `launch: CPU (ms)` check more.'), [])

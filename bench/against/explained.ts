@@ -4,7 +4,7 @@ import type { Compared } from './ratios.ts'
 export const MOST = 1.1
 
 /**
- * The slower figures that no line of the changes explains. Such a line begins with `Slower:` and names figures, or the
+ * The figures that are slower, as their interval shows, and that no line of the changes explains. Such a line begins with `Slower:` and names figures, or the
  * requests of several, in backticks: "- Slower: `refresh` takes 1.2 times the CPU time, because …".
  */
 export function findUnexplained(compared: readonly Compared[], changes: string): readonly Compared[] {
@@ -12,7 +12,7 @@ export function findUnexplained(compared: readonly Compared[], changes: string):
     [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
   )
   return compared.filter(
-    ({ name, ratio }) =>
-      ratio > MOST && !explained.some(text => name === text || name.startsWith(`${text}: `)),
+    ({ name, ratio, interval: [low] }) =>
+      ratio > MOST && low > 1 && !explained.some(text => name === text || name.startsWith(`${text}: `)),
   )
 }
