@@ -41,6 +41,7 @@ const TESTED_WITH_IN: ReadonlySet<string> = new Set([
   'document',
   'error',
   'event',
+  'fact',
   'handle',
   'interaction',
   'manifest',

@@ -21,7 +21,7 @@ import { addAdminApi, describeAdminApi } from './subject/api.ts'
 import type { Area } from './subject/area.ts'
 import { type AdminRoute, addAdminRoutes } from './subject/page/route.ts'
 import { renderAdminPage } from './subject/page/shell.ts'
-import { TRAIL_AREA } from './trail/pages/routes.ts'
+import { TRAIL_AREA } from './trail/subject.ts'
 
 /** Everything that is administered, in the order of the OpenAPI document. */
 const AREAS: readonly Area[] = [

@@ -8,7 +8,7 @@ import { APP_FILTER, USER_FILTER } from '../base/find-named.ts'
 import { defineArea } from '../subject/area.ts'
 import type { SubjectColumns } from '../subject/columns.ts'
 import type { Found } from '../subject/filters.ts'
-import { defineList, type ListView, type MoreOfList } from '../subject/list.ts'
+import { defineList, type MoreOfList, type ShownList } from '../subject/list.ts'
 import { renderRows } from '../subject/list-page.ts'
 import {
   findPatientNames,
@@ -153,7 +153,7 @@ const FILTERS = {
 /** The value of a filter by patient that means `opensEvery`. */
 const ANY = 'any'
 
-type AccessView = ListView<typeof FILTERS>
+type AccessView = ShownList<typeof FILTERS>
 
 /** Who has access now: the grants of users. */
 export const GRANTS = defineList<GivenAccess, typeof FILTERS>({

@@ -9,12 +9,12 @@ import { type Filters, readFilters, refuseFilters, type Wanted } from './filters
 import {
   findState,
   type List,
-  type ListView,
   listFilters,
   type Opened,
   openList,
   recordReading,
   refuseUnknown,
+  type ShownList,
 } from './list.ts'
 import { getPath, MAX_SEARCH_CHARACTERS, renderControls } from './list-controls.ts'
 import {
@@ -68,7 +68,7 @@ function sendList<Row>(list: List<Row>, csv: NonNullable<List<Row>['csv']>) {
 }
 
 /** A list as the URL of its page asks for it. */
-interface OpenedPage extends Opened, ListView {}
+interface OpenedPage extends Opened, ShownList {}
 
 /** Reads the filters of a URL, and finds what they mean; patients also by their names. */
 export async function openPage<Row>(

@@ -61,10 +61,10 @@ interface ListPageWords<Row, Of extends Filters> extends Omit<AdminPage, 'action
   readonly done?: Readonly<Record<string, string>>
   /** The link to the next page. */
   readonly next?: string
-  actions?(request: AdminRequest, view: ListView<Of>): AdminPage['actions']
+  actions?(request: AdminRequest, view: ShownList<Of>): AdminPage['actions']
   /** What can be done with a row. */
   renderAction?(row: Row, request: AdminRequest): Html
-  complete?(request: AdminRequest, view: ListView<Of>, items: readonly Row[]): Promise<MoreOfList<Row>>
+  complete?(request: AdminRequest, view: ShownList<Of>, items: readonly Row[]): Promise<MoreOfList<Row>>
 }
 
 /** What a page says about filters that name nobody who is known. Without it, the page shows nothing. */
@@ -77,7 +77,7 @@ export interface UnknownWords {
 }
 
 /** What a page shows of a list. */
-export interface ListView<Of extends Filters = Filters> {
+export interface ShownList<Of extends Filters = Filters> {
   readonly wanted: Wanted<Of>
   readonly meant: Meant<Of>
   readonly patients: MeantPatients | undefined

@@ -3,7 +3,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { renderAuditOff } from '../../pages/parts/audit-result.ts'
 import { findNames } from '../../pages/parts/explain/describe.ts'
 import type { Admin, AdminOperation } from '../base/action.ts'
-import { defineList, type ListView, type MoreOfList } from '../subject/list.ts'
+import { defineList, type MoreOfList, type ShownList } from '../subject/list.ts'
 import { findPatientNames, type MeantPatients } from '../subject/page/find-patients.ts'
 import type { AdminRequest } from '../subject/page/route.ts'
 import { renderButton, renderLink } from '../subject/page/shell.ts'
@@ -17,7 +17,7 @@ import { findVerification } from './verification.ts'
 
 const LIST_RECORDS: AdminOperation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
 
-type TrailView = ListView<typeof TRAIL_FILTERS>
+type TrailView = ShownList<typeof TRAIL_FILTERS>
 
 /** The records of the trail. */
 export const RECORDS = defineList<ShownRecord, typeof TRAIL_FILTERS>({

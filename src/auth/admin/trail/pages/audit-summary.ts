@@ -4,14 +4,14 @@ import { PORTAL_CLIENT } from '../../../../smart/index.ts'
 import { type Html, html, renderBadge, renderMoment } from '../../../../web/ui/index.ts'
 import { ACCESS_KINDS } from '../../../pages/parts/access-log/visits.ts'
 import { describeApp, type KnownNames } from '../../../pages/parts/explain/describe.ts'
-import type { ListView } from '../../subject/list.ts'
+import type { ShownList } from '../../subject/list.ts'
 import { type PatientNames, renderPatient } from '../../subject/page/find-patients.ts'
 import { type Cells, type Columns, renderLink, renderTable } from '../../subject/page/shell.ts'
 import type { AccessRow, AccessSummary, AccessUse } from '../audit-summary.ts'
 import { describeUser } from '../describe-record.ts'
 
 /** The list of records that is summarized. */
-interface Listed extends Pick<ListView, 'buildPath'> {
+interface Listed extends Pick<ShownList, 'buildPath'> {
   readonly names: KnownNames
   readonly patients: PatientNames
 }
