@@ -247,8 +247,8 @@ export const AUTHORIZATION = {
   },
   'scope-list-too-large': {
     error: 'invalid_scope',
-    sentence: 'The scope {fault}.',
-    cause: 'The list of scopes {fault}.',
+    sentence: 'The scope is invalid: {fault}.',
+    cause: 'The list of scopes is too large: {fault}.',
     remedy: FEWER_SCOPES,
   },
   'scope-combinations-too-many': {
@@ -260,7 +260,7 @@ export const AUTHORIZATION = {
   },
   'scope-combinations-too-large': {
     error: 'invalid_scope',
-    sentence: 'The scope, combined with the registered granular scopes, {fault}.',
+    sentence: 'The scope, combined with the registered granular scopes, is invalid: {fault}.',
     cause:
       'The list of scopes is too long, combined with the granular scopes that the app is registered for.',
     remedy: FEWER_SCOPES,

@@ -58,12 +58,12 @@ const MEMBER_FAULTS = {
   'not-as-expected': '{expected}',
 } as const
 
-/** Of lists of scopes, after the words that name the list. */
+/** Of lists of scopes. */
 const SCOPE_LIST_FAULTS = {
-  'scope-list-too-long': 'is longer than {most} characters',
-  'scopes-too-many': 'has more than {most} scopes',
-  'scope-parameters-too-many': 'has a scope with more than {most} search parameters',
-  'scope-combined-too-many': 'has more than {most} search parameters in scopes that combine several',
+  'scope-list-too-long': 'it is longer than {most} characters',
+  'scopes-too-many': 'it has more than {most} scopes',
+  'scope-parameters-too-many': 'it has a scope with more than {most} search parameters',
+  'scope-combined-too-many': 'it has more than {most} search parameters in scopes that combine several',
 } as const satisfies Readonly<Record<ScopeListFault['reason'], string>>
 
 /** Of the documents of apps without a registration. */

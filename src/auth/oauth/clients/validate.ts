@@ -215,10 +215,7 @@ function listUrlFaults(
 function listScopeFaults(list: string): readonly ClientFault[] {
   if (list.trim() === '') return [new ClientFault('scope', makeFault('scopes-missing'))]
   const exceeded = findScopeListFault(list)
-  if (exceeded) {
-    const fault = makeFault(exceeded.reason, { most: exceeded.most })
-    return [new ClientFault('scope', { ...fault, text: `it ${fault.text}` })]
-  }
+  if (exceeded) return [new ClientFault('scope', makeFault(exceeded.reason, { most: exceeded.most }))]
   return list.split(' ').flatMap(text => {
     const fault = findScopeFault(text)
     return fault ? new ClientFault('scope', fault, text) : []
