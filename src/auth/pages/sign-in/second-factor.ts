@@ -6,7 +6,8 @@ import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { createAttemptLimit, type Reservation } from '../../users/attempt.ts'
-import { consumeTotp, findTotp, listFactors } from '../../users/factors/factors.ts'
+import { consumeTotp, findTotp } from '../../users/factors/authenticator-app.ts'
+import { listFactors } from '../../users/factors/factors.ts'
 import { METHODS } from '../../users/factors/methods.ts'
 import {
   consumePasskey,
