@@ -79,11 +79,15 @@ const DEFAULT_FORMAT = /^(?:application\/(?:fhir[+ ])?)?ndjson$/
 
 /** HAPI sends the files of the other spellings of the default as XML. An upstream refuses what it does not know itself. */
 function dropOutputFormat(request: FhirRequest<Operation>): FhirRequest<Operation> {
-  const { interaction } = request
-  const params = interaction.params.filter(
-    ([name, value]) => name !== '_outputFormat' || !DEFAULT_FORMAT.test(value),
-  )
-  return { ...request, interaction: { ...interaction, params } }
+  const { interaction, body } = request
+  const isDefault = (name: unknown, values: readonly unknown[]) =>
+    name === '_outputFormat' && values.some(it => typeof it === 'string' && DEFAULT_FORMAT.test(it))
+  const params = interaction.params.filter(([name, value]) => !isDefault(name, [value]))
+  const sent = { ...request, interaction: { ...interaction, params } }
+  if (!isRecord(body) || !Array.isArray(body.parameter)) return sent
+  const parameter = body.parameter.filter(it => !isRecord(it) || !isDefault(it.name, Object.values(it)))
+  // R4 json.html: an array is never empty.
+  return { ...sent, body: { ...body, parameter: parameter.length > 0 ? parameter : undefined } }
 }
 
 function readStatus({ status, headers, text }: UpstreamResponse): RelayedStatus | Failure {
