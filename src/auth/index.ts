@@ -14,7 +14,12 @@ export type { ChangedUser } from './admin/accounts/perform-on-user.ts'
 export { describeSharing } from './admin/accounts/shared-fhir-users.ts'
 export { listPlainFields, type UserChanges, type UserKind } from './admin/accounts/user-fields.ts'
 export { listUsers, type UserDescription } from './admin/accounts/users.ts'
-export { createAdminApiDocument, LIST_COMMANDS, OPERATION_COMMANDS } from './admin/administration.ts'
+export {
+  createAdminApiDocument,
+  LIST_COMMANDS,
+  OPERATION_COMMANDS,
+  SHOW_COMMANDS,
+} from './admin/administration.ts'
 export { describeClientState } from './admin/apps/client-list.ts'
 export {
   addClient,

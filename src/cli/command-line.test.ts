@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
-import { OPERATION_COMMANDS } from '../auth/index.ts'
+import { LIST_COMMANDS, OPERATION_COMMANDS, SHOW_COMMANDS } from '../auth/index.ts'
 import { commandNames } from './commands/table.ts'
 import { readOptions } from './usage.ts'
 
@@ -60,10 +60,10 @@ describe('sallyport', () => {
     }
   })
 
-  it('has a command for every operation that is one', () => {
+  it('has a command for every list, row and operation that is one', () => {
     const names: readonly string[] = commandNames
     assert.deepEqual(
-      OPERATION_COMMANDS.filter(({ name }) => !names.includes(name)),
+      [...LIST_COMMANDS, ...SHOW_COMMANDS, ...OPERATION_COMMANDS].filter(({ name }) => !names.includes(name)),
       [],
     )
   })

@@ -30,6 +30,7 @@ const READING: Readonly<Record<string, { readonly args: readonly string[]; reado
   'clinician list': { args: [], members: 'items' },
   'login explain': { args: ['--claims', claims], members: 'allowed rows' },
   'bulk-export list': { args: [], members: 'items' },
+  'bulk-export show': { args: ['none'], members: '' },
   'client list': { args: [], members: 'items' },
   'client show': { args: ['--id', 'growth'], members: 'client_id redirect_uris scope approved disabled' },
   'keys list': { args: [], members: 'items' },

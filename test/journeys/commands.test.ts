@@ -156,6 +156,7 @@ const STEPS = {
   },
   'grant revoke': { args: () => findInJson('id', 'grant', 'list'), prints: /^Revoked grant /m },
   'bulk-export list': { prints: /^No app exports data\.$/m },
+  'bulk-export show': { args: 'none', exitCode: 1, prints: /there is no export none/ },
   'bulk-export end': { args: 'none', exitCode: 1, prints: /there is no export none/ },
   'sign-in list': { prints: /clinician/ },
   'sign-in end': { args: () => findInJson('id', 'sign-in', 'list'), prints: /^Ended the sign-in of / },

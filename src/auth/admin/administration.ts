@@ -83,8 +83,9 @@ export function createAdminApiDocument(issuerUrl: string) {
   return createOpenApi(describeAdminApi(issuerUrl, endpoints))
 }
 
-/** The lists that commands print, and the operations that are commands. */
+/** The lists and the rows that commands print, and the operations that are commands. */
 export const LIST_COMMANDS = AREAS.flatMap(({ lists = [] }) => lists)
+export const SHOW_COMMANDS = AREAS.flatMap(({ shows = [] }) => shows)
 export const OPERATION_COMMANDS = AREAS.flatMap(({ commands = [] }) => commands)
 
 /** Every operation of administrators. */

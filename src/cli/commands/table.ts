@@ -51,6 +51,7 @@ const GROUPS = {
   },
   Access: {
     'bulk-export list': 'List the bulk exports of backend services',
+    'bulk-export show': 'Show a bulk export',
     'bulk-export end': 'End a bulk export',
     'grant list': 'List who has access now: grants of users, and backend services',
     'grant revoke': 'Revoke the access of an app on behalf of a user',
@@ -130,12 +131,15 @@ const FILES: Readonly<Record<string, Load>> = {
     (await import('./completion.ts')).defineCompletion(() => Promise.all(commandNames.map(loadCommand))),
 }
 
-const loadList: Load = () => import('./list.ts')
+const BY_VERB: Readonly<Record<string, Load>> = {
+  list: () => import('./list.ts'),
+  show: () => import('./show.ts'),
+}
 const loadOperation: Load = () => import('./operation.ts')
 
 export async function loadCommand(name: CommandName): Promise<NamedCommand> {
-  const [first = ''] = name.split(' ')
-  const load = FILES[name] ?? FILES[first] ?? (name.endsWith(' list') ? loadList : loadOperation)
+  const [first = '', verb = ''] = name.split(' ')
+  const load = FILES[name] ?? FILES[first] ?? BY_VERB[verb] ?? loadOperation
   const command = (await load()).commands[name]
   if (!command) throw new Error(`No file has the command ${name}`)
   return { name, summary: SUMMARIES[name], ...command }

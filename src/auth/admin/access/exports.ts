@@ -110,7 +110,7 @@ export const EXPORTS = defineList<BulkExport, typeof FILTERS>({
     name: 'bulk-export list',
     nouns: 'exports',
     about: 'Prints the bulk exports that have neither ended nor expired, newest first.',
-    more: 'To end one: bulk-export end <id>',
+    more: 'For one of them: bulk-export show <id>. To end it: bulk-export end <id>.',
     none: 'No app exports data.',
   },
 })
@@ -178,7 +178,7 @@ Ends a bulk export. Its files cannot be downloaded any more, and downloads stop 
       listDetails(EXPORTS.columns, row, request).map(([name, value]) => [name, html`${value}`]),
     show: () => '/exports?done=ended',
   },
-  command: { noun: 'export', option: 'id' },
+  command: { noun: 'export', option: 'id', find: findExport },
 }
 
 export const EXPORT_AREA = defineArea(EXPORT)

@@ -1,5 +1,5 @@
 import type { AdminOperation } from '../base/action.ts'
-import { defineListCommand, type ListCommand } from './command.ts'
+import { defineListCommand, defineShowCommand, type ListCommand, type ShowCommand } from './command.ts'
 import { defineDetailsRoutes, defineOneEndpoint } from './details.ts'
 import type { AdminEndpoint } from './endpoint.ts'
 import { defineListEndpoint } from './list-endpoint.ts'
@@ -19,6 +19,7 @@ export interface Area {
   readonly routes?: readonly AdminRoute[]
   readonly endpoints?: readonly AdminEndpoint[]
   readonly lists?: readonly ListCommand[]
+  readonly shows?: readonly ShowCommand[]
   readonly commands?: readonly OperationCommand[]
   /** By which it may be named in the audit trail. */
   readonly operations?: readonly AdminOperation[]
@@ -44,6 +45,7 @@ export function defineArea<Row, Target, Changed, Listed>(
       ...defineOperationEndpoints(subject),
     ],
     lists: lists.flatMap(list => defineListCommand(list)),
+    shows: defineShowCommand(subject),
     commands: listOperationCommands(subject),
     operations: [
       ...listOperations(subject),

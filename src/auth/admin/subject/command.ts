@@ -1,9 +1,10 @@
 import { isFailure } from '../../../core/index.ts'
-import type { Admin, AdminFailure } from '../base/action.ts'
+import { type Admin, AdminFailure } from '../base/action.ts'
 import { tabulate, toJson } from './columns.ts'
 import { readAll } from './export.ts'
 import type { Filters, Wanted } from './filters.ts'
 import { type List, listFilters, openList, refuseUnknown } from './list.ts'
+import type { Subject } from './subject.ts'
 
 export interface ListCommand extends NonNullable<List<never>['command']> {
   readonly filters: Filters
@@ -36,6 +37,36 @@ export function defineListCommand<Row>(list: List<Row>): readonly ListCommand[] 
           },
           table: tabulate(columns, [...items, ...more]),
         }
+      },
+    },
+  ]
+}
+
+/** The command that prints one row. */
+export interface ShowCommand {
+  readonly name: string
+  readonly noun: string
+  readonly option: string
+  /** The row as JSON. */
+  read(admin: Admin, text: string): Promise<Readonly<Record<string, unknown>> | AdminFailure>
+}
+
+export function defineShowCommand<Row, Target, Changed, Listed>({
+  name,
+  command,
+  pages,
+}: Subject<Row, Target, Changed, Listed>): readonly ShowCommand[] {
+  const { noun = name, option = 'id', find } = command ?? {}
+  const columns = pages?.details?.columns
+  if (!find || !columns) return []
+  return [
+    {
+      name: `${name} show`,
+      noun,
+      option,
+      async read(admin, text) {
+        const row = await find(admin, text)
+        return row instanceof AdminFailure ? row : toJson(columns, row)
       },
     },
   ]

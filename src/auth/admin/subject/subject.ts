@@ -101,7 +101,13 @@ export interface Subject<Row, Target, Changed, Listed = Row> {
   }
   readonly pages?: SubjectPages<Row, Changed>
   /** `noun`: in the words of a command. `option`: by which it names a row, unless it is on all. */
-  readonly command?: { readonly noun: string; readonly option?: string; toTarget?(text: string): Target }
+  readonly command?: {
+    readonly noun: string
+    readonly option?: string
+    toTarget?(text: string): Target
+    /** Finds the row that the command `show` prints. */
+    find?(admin: Admin, text: string): Promise<Row | AdminFailure>
+  }
 }
 
 export interface SubjectPages<Row, Changed> {
