@@ -9,6 +9,7 @@ import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.
 import { SqliteRows } from '../src/backends/sqlite/export-rows.ts'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
 import { exportOperations, failFor, listGatewayOperations, type Resource } from '../src/fhir/index.ts'
+import { EXPORT_DOWNLOADS, EXPORT_DOWNLOADS_WAITING } from '../src/fhir-api/export/limits.ts'
 import { refuse } from '../src/interceptor/index.ts'
 import type { Authenticator } from '../src/smart/index.ts'
 import { createSealer, type Store } from '../src/store/index.ts'
@@ -695,6 +696,32 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       server.clock.ahead += 1_000
       await asService().poll(status)
     })
+
+    if (isEmbedded)
+      it('lets a limited number of downloads wait, which look for the export when it is their turn (EXPORT-9)', async t => {
+        const client = server.as({ client_id: 'patient' })
+        const status = await client.start('GET $export?_type=Patient')
+        const { output } = await client.poll(status)
+        const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+        t.mock.method(SqliteRows.prototype, 'read', async function* () {
+          await opened
+          yield []
+        })
+        const ask = () => client.ask('GET', output[0]?.url ?? '')
+        const asked = Array.from({ length: EXPORT_DOWNLOADS + EXPORT_DOWNLOADS_WAITING }, ask)
+        const { status: code, headers, why } = await ask()
+        assert.deepEqual(
+          [code, headers['retry-after'], why],
+          [429, '60', 'Cannot send the file: the client downloads 2 files already'],
+        )
+        await client.ask('DELETE', status)
+        open()
+        const codes = (await Promise.all(asked)).map(it => it.status)
+        assert.deepEqual(
+          [codes.filter(it => it === 200).length, codes.filter(it => it === 404).length],
+          [EXPORT_DOWNLOADS, EXPORT_DOWNLOADS_WAITING],
+        )
+      })
 
     if (isEmbedded)
       it('is no longer read when its client has left, even if no line is for it (EXPORT-9)', async t => {

@@ -130,6 +130,6 @@ export interface Exports extends Pick<ExportOptions, 'sealer' | 'lifetimeMs' | '
 
 /** The files that this process sends at present. */
 export interface Downloads {
-  /** Waits for the client's turn, and returns the function that ends the download; undefined if too many were before it. */
-  take(owner: ExportOwner, connection: Pick<CallerConnection, 'destroyed'>): Promise<(() => void) | undefined>
+  /** Waits for the client's turn, and returns the function that ends the download; undefined if too many were before it, or if the client leaves. */
+  take(owner: ExportOwner, connection: CallerConnection): Promise<(() => void) | undefined>
 }

@@ -80,6 +80,7 @@ export {
   type Relation,
   resumePage,
 } from './paging.ts'
+export { watchConnection } from './presence.ts'
 export {
   type CallerConnection,
   type FhirRequest,

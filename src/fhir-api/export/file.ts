@@ -5,9 +5,10 @@ import type { ExportRow } from '../backend.ts'
 import type { Context, Handler } from '../context.ts'
 import type { ExportFile, ExportJob } from '../exports.ts'
 import type { FhirRequest, Operation } from '../request.ts'
-import type { Failure, StreamRecord } from '../response.ts'
+import type { Failure, FhirResponse, StreamRecord } from '../response.ts'
 import { readBlocks } from './blocks.ts'
-import { openFileUrl } from './file-url.ts'
+import { type FileContent, openFileUrl } from './file-url.ts'
+import { findOwner } from './kick-off.ts'
 import { EXPORT_CHECK_MS, EXPORT_DOWNLOADS } from './limits.ts'
 import { formatDeletion, formatHeader, formatLine, LineWriter } from './line.ts'
 import { openRelayed } from './relay.ts'
@@ -24,8 +25,31 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
   const { exports, clock } = context
   const sealed = request.interaction.params.find(([name]) => name === 'of')?.[1]
   const content = exports && sealed !== undefined ? openFileUrl(exports.sealer, sealed) : undefined
-  const job = await findJob(context, request, content?.job)
-  if (!exports || !content || !job) return failFor('export-unknown')
+  const owner = findOwner(request)
+  if (!exports || !content || !owner) return failFor('export-unknown')
+  const askedAt = clock()
+  const release = await exports.downloads.take(owner, request.connection)
+  if (!release) return failFor('export-downloads-too-many', { most: EXPORT_DOWNLOADS })
+  let body: Readable | undefined
+  try {
+    // Not before its turn: a request that waits keeps nothing of the export.
+    const response = await openFile(context, request, content, askedAt)
+    if (!isFailure(response)) body = response.body
+    return response
+  } finally {
+    if (body) body.once('close', release)
+    else release()
+  }
+}
+
+async function openFile(
+  context: Context,
+  request: FhirRequest<Operation>,
+  content: FileContent,
+  askedAt: number,
+): Promise<(FhirResponse & { readonly body: Readable }) | Failure> {
+  const job = await findJob(context, request, content.job)
+  if (!job) return failFor('export-unknown')
   const { file, place } = content
   if (!file && place === undefined)
     return {
@@ -34,9 +58,6 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
       body: Readable.from([Buffer.from(formatNotes(job))]),
       contents: [],
     }
-  const askedAt = clock()
-  const release = await exports.downloads.take(job.owner, request.connection)
-  if (!release) return failFor('export-downloads-too-many', { most: EXPORT_DOWNLOADS })
   const sent = new SentRows(context.baseUrl)
   const hasLeft = () => !isFailure(body) && body.destroyed
   const checkEnd = createEndCheck(context, request, job, askedAt)
@@ -45,12 +66,7 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
         objectMode: false,
       })
     : await openRelayed(context, request, place, { sent, checkEnd })
-  if (isFailure(body)) {
-    release()
-    return body
-  }
-  body.once('close', release)
-  return { status: 200, headers: NDJSON, body, streamed: sent }
+  return isFailure(body) ? body : { status: 200, headers: NDJSON, body, streamed: sent }
 }
 
 /** OperationOutcomes about what the client asked for and does not get. */

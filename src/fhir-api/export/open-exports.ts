@@ -1,5 +1,7 @@
 import { remember } from '../../core/index.ts'
 import type { Downloads, ExportOptions, Exports } from '../exports.ts'
+import { watchConnection } from '../presence.ts'
+import type { CallerConnection } from '../request.ts'
 import { createExportJobs } from './jobs.ts'
 import { EXPORT_DOWNLOADS, EXPORT_DOWNLOADS_WAITING, EXPORT_TURN_MS } from './limits.ts'
 
@@ -30,23 +32,23 @@ export function createDownloads(): Downloads {
         return release
       }
       if (share.waiting.size >= EXPORT_DOWNLOADS_WAITING) return undefined
-      const isTurn = await waitForTurn(share)
-      if (isTurn && !connection.destroyed) return release
-      if (isTurn) release()
-      return undefined
+      return (await waitForTurn(share, connection)) ? release : undefined
     },
   }
 }
 
-/** A download that ends gives its place to the one that has waited longest. */
-function waitForTurn({ waiting }: Share): Promise<boolean> {
+/** A download that ends gives its place to the one that has waited longest. One whose client leaves waits no longer. */
+function waitForTurn({ waiting }: Share, connection: CallerConnection): Promise<boolean> {
   return new Promise(resolve => {
+    if (connection.destroyed) return resolve(false)
     const settle = (isTurn: boolean) => {
       waiting.delete(settle)
       clearTimeout(timer)
+      stopWatching()
       resolve(isTurn)
     }
     const timer = setTimeout(settle, EXPORT_TURN_MS, false)
+    const stopWatching = watchConnection(connection, () => settle(false))
     waiting.add(settle)
   })
 }

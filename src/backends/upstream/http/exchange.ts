@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 import { describeError, type Failed, fail, isFailure, isTimeout } from '../../../core/index.ts'
-import type { CallerConnection } from '../../../fhir-api/index.ts'
-import { watchConnection } from './presence.ts'
+import { type CallerConnection, watchConnection } from '../../../fhir-api/index.ts'
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

@@ -1,7 +1,6 @@
-import type { CallerConnection } from '../../../fhir-api/index.ts'
+import { type CallerConnection, watchConnection } from '../../../fhir-api/index.ts'
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import type { Deadlines, Timed } from './exchange.ts'
-import { watchConnection } from './presence.ts'
 
 /** The caller on whose behalf a request is sent. */
 export interface UpstreamCaller {

@@ -1,4 +1,4 @@
-import type { CallerConnection } from '../../../fhir-api/index.ts'
+import type { CallerConnection } from './request.ts'
 
 const waiting = new WeakMap<CallerConnection, Set<() => void>>()
 
