@@ -13,7 +13,8 @@ import type { AccessCache } from './access-cache.ts'
 import type { Cursor, Pages } from './paging.ts'
 import type { FhirRequest, History, Operation, Search } from './request.ts'
 import type { Failure, FhirResponse, ResponseVersion } from './response.ts'
-import type { HistoryPage, SearchEntry, SearchPage, StoredVersion } from './stored-version.ts'
+import type { SearchEntry } from './searchset.ts'
+import type { HistoryPage, SearchPage, StoredVersion } from './stored-version.ts'
 
 /** SQLite returns at once, an upstream server later. */
 export type Awaitable<T> = T | Promise<T>

@@ -94,10 +94,10 @@ export {
   type StreamedContent,
 } from './request.ts'
 export { type Failure, type FhirResponse, failBroken, type ResponseVersion } from './response.ts'
+export type { SearchEntry, Searchset } from './searchset.ts'
 export type {
   HistoryEntry,
   HistoryPage,
-  SearchEntry,
   SearchPage,
   StatedVersion,
   StoredVersion,

@@ -64,6 +64,8 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly isEntry?: true
   /** A change that is planned and checked, but not made: an assistant proposes it. */
   readonly isTrial?: true
+  /** The way in takes the page of the search as values (`FhirResponse.searchset`). */
+  readonly takesSearchset?: true
   /** A transaction that the API has made of one write. Its response is that to the first entry. */
   readonly isComposed?: true
 }

@@ -10,6 +10,7 @@ import {
   type Refused,
   type UPSTREAM,
 } from '../fhir/index.ts'
+import type { Searchset } from './searchset.ts'
 
 /** The version that a response describes. */
 export interface ResponseVersion {
@@ -27,6 +28,8 @@ export interface FhirResponse {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** JSON of a resource; a stream if nothing in it has to be checked. */
   readonly body?: string | Readable | undefined
+  /** The page of a search in place of `body`, if the way in takes it (`FhirRequest.takesSearchset`). */
+  readonly searchset?: Searchset | undefined
   /** Whether `body` is from another server and was not parsed, so that it may not be JSON. */
   readonly isUnparsed?: true
   /** The content of the Binary in `body`, which is sent instead of the resource. */

@@ -3,6 +3,7 @@ import type { SentContent } from '../audit/index.ts'
 import type { Params, Resource, Shape } from '../fhir/index.ts'
 import type { Cursors } from './paging.ts'
 import type { Failure } from './response.ts'
+import type { FoundEntries } from './searchset.ts'
 
 /** A version of a resource as a backend stores it: the current one, or an old one. */
 export interface StoredVersion {
@@ -41,37 +42,15 @@ export interface StatedVersion {
   readonly lastModified?: number | undefined
 }
 
-/** A resource that a search found. */
-export interface SearchEntry {
-  readonly type: string
-  readonly id: string
-  /** JSON as stored. */
-  readonly text: string
-  /** Grows with every write of a resource, as far as the backend knows; NaN where it does not. */
-  readonly order: number
-  /** Whether long strings are left out, because the resource is too large for a page. */
-  readonly isPartial?: boolean
-  /** The content without the exact digits of its decimals. */
-  parse(): Resource
-  /** See `StoredVersion`. */
-  findPatients?(): readonly string[] | undefined
-}
-
 /** A page of a search. Everything in it is within the access of the request. */
-export interface SearchPage {
-  readonly matches: readonly SearchEntry[]
-  readonly includes: readonly SearchEntry[]
+export interface SearchPage extends FoundEntries {
   /** For the audit trail, if the backend finds the patients of several entries at once. */
   readonly contents?: readonly SentContent[]
   /** The parameters that were understood, for the self link (R4 search.html#conformance). */
   readonly used: Params
   readonly shape: Shape
-  /** If it was requested, is known already, or is cheap to count. */
-  readonly total: number | undefined
   /** The other pages. */
   readonly cursors: Cursors
-  /** The results that are missing, although no other page has them. */
-  readonly lacks?: 'matches' | 'includes'
 }
 
 /** A version in a history. */

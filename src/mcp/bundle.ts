@@ -1,19 +1,20 @@
 import { isRecord } from '../core/index.ts'
+import type { Searchset } from '../fhir-api/index.ts'
 import { MAX_NOTES, NOTE_CHARACTERS } from './limits.ts'
 import { listRecords, shorten } from './rows.ts'
-import type { FhirJson } from './tool.ts'
+import type { FhirJson, ResultPage } from './tool.ts'
 
-/** A page of a search. */
-export interface ReadBundle {
-  readonly resources: readonly FhirJson[]
-  readonly total: number | undefined
-  /** The URL of the next page. */
-  readonly next: string | undefined
-  /** What the server says about the search, such as that the result is not complete. */
-  readonly notes: readonly string[]
+export function readSearchset({ matches, includes, outcomes, total, links }: Searchset): ResultPage {
+  return {
+    resources: [...matches, ...includes].map(it => it.parse()),
+    total,
+    next: links.find(it => it.relation === 'next')?.url,
+    notes: outcomes.flatMap(listTexts).slice(0, MAX_NOTES),
+  }
 }
 
-export function readPage(bundle: FhirJson): ReadBundle {
+/** The page in a Bundle of another server. */
+export function readBundle(bundle: FhirJson): ResultPage {
   const found = Object.groupBy(listRecords(bundle.entry), getMode)
   const find = (mode: 'match' | 'include' | 'outcome') =>
     (found[mode] ?? []).map(it => it.resource).filter(isRecord)
@@ -31,7 +32,7 @@ function getMode({ search }: FhirJson): string {
 }
 
 /** The texts of an OperationOutcome. Another server may have written it. */
-export function listTexts(outcome: FhirJson): readonly string[] {
+export function listTexts(outcome: { readonly issue?: unknown }): readonly string[] {
   return listRecords(outcome.issue)
     .slice(0, MAX_NOTES)
     .flatMap(({ diagnostics, details }) => {

@@ -3,13 +3,13 @@ import { formatDose, nameCodeSystem } from '../web/person/index.ts'
 import { CELL_CHARACTERS } from './limits.ts'
 import type { FhirJson } from './tool.ts'
 
-/** What a resource says, in one line. */
+/** What a resource says, in one line. JSON leaves out what is undefined. */
 export interface Row {
   readonly reference: string
-  readonly date?: string
+  readonly date: string | undefined
   readonly what: string
-  readonly value?: string
-  readonly status?: string
+  readonly value: string | undefined
+  readonly status: string | undefined
 }
 
 export function describeRow(resource: FhirJson, most: number = CELL_CHARACTERS): Row {
@@ -18,26 +18,27 @@ export function describeRow(resource: FhirJson, most: number = CELL_CHARACTERS):
   const status = shorten(describeStatus(resource), most)
   return {
     reference: `${resource.resourceType}/${resource.id}`,
-    ...(date !== undefined && { date: shorten(date, most) }),
+    date: date === undefined ? undefined : shorten(date, most),
     what: shorten(describeSubject(resource), most),
-    ...(value !== '' && { value }),
-    ...(status !== '' && { status }),
+    value: value === '' ? undefined : value,
+    status: status === '' ? undefined : status,
   }
 }
 
 /** One line for each row. The texts are those of the record, without characters that change the line. */
 export function formatRow({ reference, date = 'no date', what, value, status }: Row): string {
-  return [date, what, value, status, reference].filter(it => it !== undefined).join(' | ')
+  const said = (text: string | undefined) => (text === undefined ? '' : ` | ${text}`)
+  return `${date} | ${what}${said(value)}${said(status)} | ${reference}`
 }
 
 /** A text of the record on one line, cut off if it is long. */
 export function shorten(text: string, most: number = CELL_CHARACTERS): string {
-  const line = UNUSUAL.test(text) ? toPlainLine(text).replace(/\s+/g, ' ') : text
+  const line = PLAIN.test(text) ? text : toPlainLine(text).replace(/\s+/g, ' ')
   return line.length <= most ? line : `${line.slice(0, most)}…`
 }
 
 /** Most texts have neither controls nor more than one space in a row. */
-const UNUSUAL = /[^ -~]|^\s|\s\s|\s$/
+const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/
 
 /** The first of these that a resource has, as recorded. */
 const DATES = [
@@ -194,16 +195,23 @@ function sayQuantity({ value, comparator = '', unit, code }: FhirJson): string {
 
 function sayConcept(concept: FhirJson): string {
   const text = sayPlainly(concept)
-  const coding = listRecords(concept.coding).find(it => nameCodeSystem(it.system) !== undefined)
-  return coding === undefined ? text : `${text} [${nameCodeSystem(coding.system)} ${coding.code}]`
+  for (const { system, code } of listRecords(concept.coding)) {
+    const name = nameCodeSystem(system)
+    if (name !== undefined) return `${text} [${name} ${code}]`
+  }
+  return text
 }
 
 /** A concept without its code, if it has a text. */
 function sayPlainly(concept: unknown): string {
   if (!isRecord(concept)) return ''
+  if (isText(concept.text)) return concept.text
   const codings = listRecords(concept.coding)
-  const texts = [concept.text, ...codings.map(it => it.display), ...codings.map(it => it.code)]
-  return String(texts.find(it => typeof it === 'string' && it !== '') ?? '')
+  return codings.map(it => it.display).find(isText) ?? codings.map(it => it.code).find(isText) ?? ''
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 function readFirst(resource: FhirJson, paths: readonly Path[]): string | undefined {

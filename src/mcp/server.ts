@@ -3,7 +3,7 @@ import { fail, isFailure, isRecord, parseJson } from '../core/index.ts'
 import { type Because, type CallReason, parseExact } from '../fhir/index.ts'
 import type { Entrance, FhirResponse, WayIn } from '../fhir-api/index.ts'
 import type { Authenticated, Authenticator, Grant } from '../smart/index.ts'
-import { listTexts } from './bundle.ts'
+import { listTexts, readBundle, readSearchset } from './bundle.ts'
 import type { CallCounter } from './count-calls.ts'
 import { MESSAGE_BYTES } from './limits.ts'
 import { answer } from './methods.ts'
@@ -201,6 +201,13 @@ function startCall(
       }
       const isHidden = !refused && (status === 403 || status === 404 || status === 410)
       return isHidden ? failUnseen(change) : found
+    },
+    async search(url) {
+      const sent = { method: 'GET', url, tool, takesSearchset: true } as const
+      const response = await perform(request, caller, sent)
+      if (response.searchset) return readSearchset(response.searchset)
+      const bundle = await readResource(response)
+      return isFailure(bundle) ? bundle : readBundle(bundle)
     },
     async fetch(url, body) {
       const response = await perform(request, caller, {

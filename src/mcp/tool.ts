@@ -55,6 +55,17 @@ export function failCall(text: string, refusal: Because<CallReason> = failFor('t
 
 export type FhirJson = Readonly<Record<string, unknown>>
 
+/** A page of a search. */
+export interface ResultPage {
+  /** The matches, then what they include. */
+  readonly resources: readonly FhirJson[]
+  readonly total: number | undefined
+  /** The URL of the next page. */
+  readonly next: string | undefined
+  /** What the server says about the search, such as that the result is not complete. */
+  readonly notes: readonly string[]
+}
+
 /** A call of a tool. */
 export interface Call {
   readonly baseUrl: string
@@ -64,6 +75,8 @@ export interface Call {
   readonly pageParameter: string
   /** Sends a request below the FHIR base for the caller, and returns the resource of the response. */
   fetch(url: string, body?: object): Promise<FhirJson | ToolFault>
+  /** Sends a search below the FHIR base for the caller. */
+  search(url: string): Promise<ResultPage | ToolFault>
   /** Decides, validates and checks a change as the request that would make it, and makes nothing. */
   tryChange(change: TriedChange): Promise<SeenVersion | ToolFault>
   /** Whether it has made a FHIR request, which is recorded. */

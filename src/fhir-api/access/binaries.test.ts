@@ -6,7 +6,8 @@ import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
-import type { SearchEntry, StoredVersion } from '../stored-version.ts'
+import type { SearchEntry } from '../searchset.ts'
+import type { StoredVersion } from '../stored-version.ts'
 import { checkNamedBinaries, findThroughDocument, isLimitedBinary } from './binaries.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }

@@ -59,6 +59,8 @@ export interface ApiRequest {
   readonly tool?: string | undefined
   /** Whether the change is only tried. */
   readonly isTrial?: true
+  /** Whether the way in takes a page of a search as values. */
+  readonly takesSearchset?: true
   /** Whether it is a message of another way in, which made no FHIR request. */
   readonly isCall?: true
   body: unknown

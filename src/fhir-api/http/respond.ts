@@ -78,6 +78,7 @@ async function readRequest(
     requestId: String(request.id),
     connection: request.raw.socket,
     ...(request.isTrial && { isTrial: true }),
+    ...(request.takesSearchset && { takesSearchset: true }),
     report: error => request.log.error({ err: error }, 'Entry of a batch failed'),
   }
 }

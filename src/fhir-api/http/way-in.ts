@@ -55,6 +55,8 @@ export interface InnerRequest {
   readonly tool?: string | undefined
   /** A write is decided, validated and checked as if it were made, and is not made. */
   readonly isTrial?: true
+  /** The page of a search is returned as values (`FhirResponse.searchset`), unless the upstream's Bundle is passed on. */
+  readonly takesSearchset?: true
 }
 
 export function createEntrance(api: FhirApi, { path, guard }: Pick<WayIn, 'path' | 'guard'>): Entrance {
@@ -89,7 +91,7 @@ function createRequest(
   { basePath }: FhirApi,
   { id, ip, raw, log, work }: FastifyRequest,
   caller: Authenticated,
-  { method, url, body, headers, tool, isTrial }: InnerRequest,
+  { method, url, body, headers, tool, isTrial, takesSearchset }: InnerRequest,
 ): ApiRequest {
   return {
     method,
@@ -100,6 +102,7 @@ function createRequest(
     log,
     tool,
     ...(isTrial && { isTrial }),
+    ...(takesSearchset && { takesSearchset }),
     body: body === undefined ? undefined : Buffer.from(formatExact(body)),
     work,
     authenticated: caller,

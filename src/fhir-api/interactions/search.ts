@@ -1,11 +1,11 @@
 import { isFailure } from '../../core/index.ts'
-import { createOutcome, type IssueCode, type Params, shapeResponse } from '../../fhir/index.ts'
-import { bundleJson, entryJson } from '../bundle-json.ts'
+import { isWhole, type Params } from '../../fhir/index.ts'
 import type { Handler } from '../context.ts'
 import { createLinks, type Paged, type Pages, type PageTrail, resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import type { SearchEntry, SearchPage } from '../stored-version.ts'
+import { createSearchset, formatSearchset } from '../searchset.ts'
+import type { SearchPage } from '../stored-version.ts'
 
 /** Searches a type, several types, or a compartment. */
 export const search: Handler<Search['kind']> = async (context, first) => {
@@ -20,51 +20,22 @@ export const search: Handler<Search['kind']> = async (context, first) => {
   return isFailure(page) ? page : respondWithPage(context, request, path, page, trail)
 }
 
-/** The searchset of a page. */
+/** The searchset of a page: as values where the way in takes them, otherwise as a Bundle. */
 export function respondWithPage(
   context: { readonly baseUrl: string; readonly pages: Pages },
   request: FhirRequest<Paged>,
   path: string,
-  { matches, includes, contents, used, shape, total, cursors, lacks }: SearchPage,
+  page: SearchPage,
   trail?: PageTrail,
 ): FhirResponse {
-  const format = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') => {
-    const fullUrl = JSON.stringify(`${context.baseUrl}/${type}/${id}`)
-    return `{"fullUrl":${fullUrl},"resource":${shapeResponse(text, shape)},"search":{"mode":"${mode}"}}`
-  }
-  const entries = [
-    ...matches.map(entry => format(entry, 'match')),
-    ...includes.map(entry => format(entry, 'include')),
-    ...describePartial([...matches, ...includes].filter(it => it.isPartial)),
-    ...(lacks ? [formatOutcome('incomplete', LACKS[lacks], 'warning')] : []),
-  ]
-  const links = createLinks(context, request, path, used, cursors, trail)
+  const { matches, includes, contents = [...matches, ...includes], used, shape, cursors } = page
+  const searchset = createSearchset(page, createLinks(context, request, path, used, cursors, trail))
+  const isTaken = request.takesSearchset && isWhole(shape)
   return {
     status: 200,
-    body: bundleJson({ type: 'searchset', total, links, entries }),
-    contents: contents ?? [...matches, ...includes],
+    contents,
+    ...(isTaken ? { searchset } : { body: formatSearchset(searchset, shape, context.baseUrl) }),
   }
-}
-
-/** Names the resources of a page whose long strings are left out (R4 search.html#outcome). */
-function describePartial(entries: readonly SearchEntry[]): readonly string[] {
-  if (entries.length === 0) return []
-  const names = entries.map(({ type, id }) => `${type}/${id}`).join(', ')
-  const text = `Too large for a page, and shown without attachments: ${names}. Read each by its id.`
-  return [formatOutcome('too-long', text, 'information')]
-}
-
-const LACKS = {
-  matches: 'Some results are missing: the FHIR server did not return all of them. Narrow the search.',
-  includes:
-    'Some included resources are missing: the FHIR server did not return all of them. Request fewer resources at once.',
-} as const satisfies Record<NonNullable<SearchPage['lacks']>, string>
-
-/** An entry that says something about a page (R4 search.html#outcome). */
-function formatOutcome(code: IssueCode, text: string, severity: 'information' | 'warning'): string {
-  const { resourceType, issue } = createOutcome(code, text)
-  const resource = { resourceType, issue: issue.map(it => ({ ...it, severity })) }
-  return entryJson({ resource: JSON.stringify(resource), search: { mode: 'outcome' } })
 }
 
 /** A search of one type on behalf of another interaction. */

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
 import { Members } from '../../endpoint/index.ts'
-import { isResourceType } from '../../fhir/index.ts'
-import { type ReadBundle, readPage } from '../bundle.ts'
+import { isResourceType, type Params } from '../../fhir/index.ts'
+import { buildUrl } from '../../fhir-api/index.ts'
 import { mayUse } from '../grants.ts'
 import { CELL_CHARACTERS, MAX_ROWS } from '../limits.ts'
 import { adviseOnParameters, listOffered } from '../parameters.ts'
 import { describeRow, formatRow } from '../rows.ts'
-import { defineTool, failCall, isShortEnough, type ToolResult } from '../tool.ts'
+import { defineTool, failCall, isShortEnough, type ResultPage, type ToolResult } from '../tool.ts'
 
 const ROW = Members({
   reference: Type.String(),
@@ -42,31 +42,30 @@ export const search = defineTool({
     notes: Type.Optional(Type.Array(Type.String())),
   }),
   isUsableBy: grant => mayUse(grant, 's') || mayUse(grant, 'r'),
-  async call({ fetch, pageParameter }, { type, parameters = {}, count = 20, cursor }) {
+  async call(call, { type, parameters = {}, count = 20, cursor }) {
     if (!isResourceType(type)) return failCall(`${JSON.stringify(type)} is not a FHIR R4 resource type.`)
     const unusable = Object.keys(parameters).find(name => UNUSABLE.has(name))
     if (unusable !== undefined) return failCall(`Leave out ${unusable}; use count for the rows.`)
-    const bundle = await fetch(
+    const page = await call.search(
       cursor === undefined
-        ? `/${type}?${formatQuery(parameters, count)}`
-        : `/${type}?${new URLSearchParams({ [pageParameter]: cursor })}`,
+        ? buildUrl(`/${type}`, [...listPairs(parameters), ['_count', String(count)]])
+        : buildUrl(`/${type}`, [[call.pageParameter, cursor]]),
     )
-    if (isFailure(bundle)) {
+    if (isFailure(page)) {
       const names = Object.keys(parameters)
-      if (bundle.reason !== 'misused' || names.length === 0) return bundle
-      const statement = await fetch('/metadata')
-      if (isFailure(statement)) return bundle
-      const advice = adviseOnParameters(type, { said: bundle.text, names }, listOffered(statement, type))
-      return advice === undefined ? bundle : failCall(advice)
+      if (page.reason !== 'misused' || names.length === 0) return page
+      const statement = await call.fetch('/metadata')
+      if (isFailure(statement)) return page
+      const advice = adviseOnParameters(type, { said: page.text, names }, listOffered(statement, type))
+      return advice === undefined ? page : failCall(advice)
     }
-    const page = readPage(bundle)
     const [, query = ''] = page.next?.split('?') ?? []
-    return sayPage(page, new URLSearchParams(query).get(pageParameter) ?? undefined)
+    return sayPage(page, new URLSearchParams(query).get(call.pageParameter) ?? undefined)
   },
 })
 
 /** With shorter texts where the rows would otherwise be too long. */
-function sayPage(page: ReadBundle, cursor: string | undefined, most: number = CELL_CHARACTERS): ToolResult {
+function sayPage(page: ResultPage, cursor: string | undefined, most: number = CELL_CHARACTERS): ToolResult {
   const { resources, total, next, notes } = page
   const rows = resources.map(it => describeRow(it, most))
   const content = {
@@ -79,14 +78,10 @@ function sayPage(page: ReadBundle, cursor: string | undefined, most: number = CE
   return isShortEnough({ content, text }) || most < 20 ? { content, text } : sayPage(page, cursor, most / 2)
 }
 
-function formatQuery(
-  parameters: Readonly<Record<string, string | readonly string[]>>,
-  count: number,
-): string {
-  const pairs = Object.entries(parameters).flatMap(([name, values]) =>
-    [values].flat().map(value => [name, value]),
+function listPairs(parameters: Readonly<Record<string, string | readonly string[]>>): Params {
+  return Object.entries(parameters).flatMap(([name, values]) =>
+    [values].flat().map(value => [name, value] as const),
   )
-  return new URLSearchParams([...pairs, ['_count', String(count)]]).toString()
 }
 
 function describeRest(shown: number, total: number | undefined, next: string | undefined): string {

@@ -3,7 +3,6 @@ import { isFailure } from '../../core/index.ts'
 import { Members } from '../../endpoint/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { computeAge, formatDeath, formatName, formatSex, readPerson } from '../../web/person/index.ts'
-import { readPage } from '../bundle.ts'
 import { mayUse } from '../grants.ts'
 import { SUMMARY_CHARACTERS } from '../limits.ts'
 import { describeRow, formatRow, listRecords, shorten } from '../rows.ts'
@@ -98,13 +97,13 @@ interface Listed {
 
 async function readSection(call: Call, patient: string, section: Section): Promise<Listed> {
   const { title, type, query, most, isLatest } = section
-  const bundle = await call.fetch(`/${type}?patient=${patient}&${query}&_count=${isLatest ? 100 : most}`)
-  if (isFailure(bundle)) {
-    if (bundle.reason === 'misused') return { title, lines: [], more: bundle.text }
-    const { scopes } = bundle
+  const page = await call.search(`/${type}?patient=${patient}&${query}&_count=${isLatest ? 100 : most}`)
+  if (isFailure(page)) {
+    if (page.reason === 'misused') return { title, lines: [], more: page.text }
+    const { scopes } = page
     return { title, lines: [], more: `Not allowed: the access lacks ${scopes.join(' ')}.`, lacking: scopes }
   }
-  const { resources, total, next, notes } = readPage(bundle)
+  const { resources, total, next, notes } = page
   const chosen = isLatest ? chooseLatest(resources) : resources
   const lines = chosen.slice(0, most).map(it => formatRow(describeRow(it)))
   const hidden = Math.max(chosen.length, isLatest ? 0 : (total ?? 0)) - lines.length
