@@ -287,6 +287,34 @@ describe('tools', () => {
     assert.deepEqual(await lacked('Observation', { _revinclude: '*' }, none), [403, 'Observation'])
   })
 
+  it('say which included resources a search leaves out, with the scope that it lacks, on each page (MCP-6)', async () => {
+    const search = async (parameters: object, scope: string, cursor?: unknown) => {
+      const given = { type: 'Observation', parameters, count: 1, ...(cursor !== undefined && { cursor }) }
+      const { structuredContent, content } = await mcp.call('search', given, { scope, patient: 'patient-1' })
+      const { notes = [], rows, cursor: next } = structuredContent ?? {}
+      assert.ok(Array.isArray(notes) && Array.isArray(rows))
+      for (const note of notes) assert.ok(content?.[0]?.text.includes(note))
+      return { notes, rows, next }
+    }
+    const own = 'patient/Observation.rs'
+    const lacks = (scopes: string) => [`Included resources are left out, because the access lacks ${scopes}.`]
+    const included = { _include: 'Observation:encounter', _revinclude: 'DiagnosticReport:result' }
+    const first = await search(included, own)
+    assert.deepEqual(first.notes, lacks('patient/Encounter.r patient/DiagnosticReport.r'))
+    assert.deepEqual((await search({}, own, first.next)).notes, first.notes)
+    assert.deepEqual((await search({ ...included, code: 'no-such' }, own)).notes, first.notes)
+    const partly = await search(included, `${own} patient/Encounter.rs`)
+    assert.deepEqual(partly.notes, lacks('patient/DiagnosticReport.r'))
+    assert.equal(partly.rows.length, 2)
+    assert.deepEqual((await search(included, 'patient/*.rs')).notes, [])
+    // One of the types is covered, or whatever is covered was asked for.
+    assert.deepEqual(
+      (await search({ _include: 'Observation:subject' }, `${own} patient/Patient.rs`)).notes,
+      [],
+    )
+    assert.deepEqual((await search({ _include: '*' }, own)).notes, [])
+  })
+
   it('never tell whether something outside of the grant exists (MCP-6)', async () => {
     const outside = resources.find(
       it => it.resourceType === 'Condition' && JSON.stringify(it).includes('"Patient/patient-2"'),

@@ -147,8 +147,9 @@ export function resumePage<I extends Paged>(
   const interaction: I = { ...request.interaction, params }
   const decision = request.authenticated.decide(interaction, request.work)
   if (!decision.allowed) return failRefused(decision)
+  const { access, chains, lacks } = decision
   return {
-    request: { ...request, interaction, access: decision.access, chains: decision.chains },
+    request: { ...request, interaction, access, chains, lacks },
     cursor: page.cursor ?? undefined,
     trail: [...(page.before ?? []), page.cursor],
   }

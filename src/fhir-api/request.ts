@@ -50,6 +50,8 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly work: Work
   /** The chained parameters of the search or of the condition, as the decision has parsed them. */
   readonly chains?: ParsedChains | undefined
+  /** The scopes without which the includes of the search add nothing. */
+  readonly lacks?: readonly string[] | undefined
   /** The scope that allowed the request, for the audit trail. */
   readonly by?: string | undefined
   /** Decides the interactions within this one: the entries of a Bundle, the search of a page. */

@@ -1,3 +1,4 @@
+import { fill } from '../core/index.ts'
 import {
   createOutcome,
   type IssueCode,
@@ -47,11 +48,16 @@ export interface Searchset {
 export function createSearchset(
   { matches, includes, total, lacks }: FoundEntries,
   links: readonly Link[],
+  /** The scopes without which its includes add nothing. */
+  scopes: readonly string[] = [],
 ): Searchset {
   const partial = [...matches, ...includes].filter(it => it.isPartial)
   const outcomes = [
     ...(partial.length > 0 ? [describePartial(partial)] : []),
     ...(lacks ? [describe('incomplete', LACKS[lacks], 'warning')] : []),
+    ...(scopes.length > 0
+      ? [describe('suppressed', fill(LACKS.scopes, { scopes: scopes.join(' ') }), 'warning')]
+      : []),
   ]
   return { matches, includes, outcomes, total, links }
 }
@@ -85,7 +91,8 @@ const LACKS = {
   matches: 'Some results are missing: the FHIR server did not return all of them. Narrow the search.',
   includes:
     'Some included resources are missing: the FHIR server did not return all of them. Request fewer resources at once.',
-} as const satisfies Record<NonNullable<FoundEntries['lacks']>, string>
+  scopes: 'Included resources are left out, because the access lacks {scopes}.',
+} as const satisfies Record<NonNullable<FoundEntries['lacks']> | 'scopes', string>
 
 function describe(code: IssueCode, text: string, severity: 'information' | 'warning'): OperationOutcome {
   const { resourceType, issue } = createOutcome(code, text)

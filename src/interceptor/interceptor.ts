@@ -14,7 +14,7 @@ import {
 } from '../smart/index.ts'
 import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
-import { type Refusal, refuse } from './refuse.ts'
+import { listRequiredScopes, type Refusal, refuse } from './refuse.ts'
 import { readGrant, removeTrailingSlash } from './token/check-claims.ts'
 import { createKeySet, type KeySet } from './token/key-set.ts'
 import { computeRevocationKeys, createRevocations } from './token/revocations.ts'
@@ -254,8 +254,14 @@ function createCaller(
     decide(interaction, work) {
       const decision = authorize(interaction, work)
       if (!decision.allowed) return refuse(decision.refusal)
-      const { access, by, chains } = decision
-      return { allowed: true, access, chains, by: typeof by === 'string' ? by : by.text }
+      const { access, by, chains, lacks } = decision
+      return {
+        allowed: true,
+        access,
+        chains,
+        by: typeof by === 'string' ? by : by.text,
+        ...(lacks && { lacks: lacks.map(it => listRequiredScopes(it)[0]) }),
+      }
     },
   }
 }

@@ -69,7 +69,11 @@ function refuseScope(refusal: InsufficientScope): Refused {
 }
 
 /** The narrowest scope that would permit the request, and the widest `patient/` scope. */
-function listRequiredScopes({ reason, type, permission }: InsufficientScope): readonly [string, string] {
+export function listRequiredScopes({
+  reason,
+  type,
+  permission,
+}: InsufficientScope): readonly [string, string] {
   const permissions = permission === 'r' || permission === 's' ? 'rs' : permission
   const context = reason === 'insufficient-scope-for-protected' ? 'system' : 'patient'
   return [`${context}/${type}.${permission}`, `patient/*.${permissions}`]

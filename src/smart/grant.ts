@@ -129,6 +129,8 @@ interface Permitted {
   readonly by?: string
   /** The chained parameters of a search, as they were parsed. */
   readonly chains?: ParsedChains | undefined
+  /** The scopes without which the includes of a search add nothing. */
+  readonly lacks?: readonly string[] | undefined
 }
 
 /** A caller without a valid token. */

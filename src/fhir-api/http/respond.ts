@@ -69,6 +69,7 @@ async function readRequest(
     }),
     work,
     chains: decision.chains,
+    lacks: decision.lacks,
     preconditions: readPreconditions(headers),
     preferences: content ? { ...readPreferences(headers), content } : readPreferences(headers),
     access: decision.access,

@@ -29,8 +29,10 @@ export function respondWithPage(
   trail?: PageTrail,
 ): FhirResponse {
   const { matches, includes, contents = [...matches, ...includes], used, shape, cursors } = page
-  const searchset = createSearchset(page, createLinks(context, request, path, used, cursors, trail))
+  const links = createLinks(context, request, path, used, cursors, trail)
   const isTaken = request.takesSearchset && isWhole(shape)
+  // Apps know the scopes that they have requested. Many expect nothing but resources of the types that they ask for.
+  const searchset = createSearchset(page, links, isTaken ? request.lacks : undefined)
   return {
     status: 200,
     contents,

@@ -23,6 +23,7 @@ export type IssueCode =
   | 'timeout'
   | 'exception'
   | 'incomplete'
+  | 'suppressed'
   | 'informational'
 
 /** The words about a failure of a FHIR request. `{name}` stands for the fact of this name. */

@@ -171,7 +171,11 @@ function maySearchLink(context: DecisionContext, type: string, clause: SearchCla
 
 /** Like `checkType`, without the text of a refusal. */
 function maySearch(context: DecisionContext, type: string): boolean {
-  const { unmerged, sources } = context.access.explainFilter(type, 's')
+  return mayAccess(context, type, 's')
+}
+
+function mayAccess(context: DecisionContext, type: string, permission: Permission): boolean {
+  const { unmerged, sources } = context.access.explainFilter(type, permission)
   const within = unmerged === 'everything' ? unmerged : unmerged.filter(it => mayMatch(it, type, {}))
   return findDecidingSource(sources, within) !== undefined
 }
@@ -191,8 +195,8 @@ function listRefusedTypes(context: DecisionContext, clause: SearchClause): reado
 }
 
 /**
- * Adds to the refusal of a search the other types of its chains and includes that no scope covers, so that a client can
- * request all scopes at once.
+ * Adds to the decision about a search the other types of its chains and includes that no scope covers: to a refusal, so that
+ * a client can request all scopes at once; to an allowed search, which leaves out what it cannot include.
  */
 export function nameOthers(
   context: DecisionContext,
@@ -200,19 +204,25 @@ export function nameOthers(
   params: Params,
   decision: Decision,
 ): Decision {
-  if (decision.allowed || decision.refusal.permission === undefined) return decision
+  const included = listRefusedInIncludes(context, type, params)
+  if (decision.allowed)
+    return included.length === 0 ? decision : { ...decision, lacks: explainLacks(context, included) }
   const { refusal } = decision
-  const found = [
-    ...listRefusedInChains(context, type, params),
-    ...listRefusedInIncludes(context, type, params),
-  ]
-  const others = [...new Set(found)]
-    .filter(it => it !== refusal.type)
-    .flatMap(it => {
-      const other = checkType(context, it, 's')
-      return other.allowed || other.refusal.permission === undefined ? [] : [other.refusal]
-    })
+  if (refusal.permission === undefined) return decision
+  const chained = listRefusedInChains(context, type, params).map(it => [it, 's'] as const)
+  const others = explainLacks(context, [...chained, ...included]).filter(it => it.type !== refusal.type)
   return others.length === 0 ? decision : deny({ ...refusal, others })
+}
+
+type Need = readonly [type: string, permission: 'r' | 's']
+
+function explainLacks(context: DecisionContext, needs: readonly Need[]): readonly InsufficientScope[] {
+  const { searchPermission } = context.policy
+  const once = new Map(needs.map(need => [`${need[0]}.${need[1] === 's' ? searchPermission : 'r'}`, need]))
+  return [...once.values()].flatMap(need => {
+    const decision = checkType(context, ...need)
+    return decision.allowed || decision.refusal.permission === undefined ? [] : [decision.refusal]
+  })
 }
 
 function listRefusedInChains(context: DecisionContext, type: string, params: Params): readonly string[] {
@@ -224,8 +234,11 @@ function listRefusedInChains(context: DecisionContext, type: string, params: Par
   })
 }
 
-/** Of an include that leads to several types, one is enough. `*` asks for whatever the grant covers. */
-function listRefusedInIncludes(context: DecisionContext, type: string, params: Params): readonly string[] {
+/**
+ * Of an include that leads to several types, one is enough. `*` asks for whatever the grant covers. Along a reference a
+ * resource is read, against one it is searched.
+ */
+function listRefusedInIncludes(context: DecisionContext, type: string, params: Params): readonly Need[] {
   return params.flatMap(([name, value]) => {
     if (!/^_(?:rev)?include(?:$|:)/.test(name)) return []
     const rules = value.includes('*') ? [] : parseInclude(name, value, [type])
@@ -233,7 +246,9 @@ function listRefusedInIncludes(context: DecisionContext, type: string, params: P
     return rules.flatMap(rule => {
       const types = listIncludedTypes(rule)
       const [first] = types.includes('Patient') ? ['Patient'] : types
-      return first === undefined || types.some(it => maySearch(context, it)) ? [] : [first]
+      const permission = rule.direction === 'forward' ? 'r' : 's'
+      const isLacked = first !== undefined && !types.some(it => mayAccess(context, it, permission))
+      return isLacked ? [[first, permission] as const] : []
     })
   })
 }

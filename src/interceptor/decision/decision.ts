@@ -19,7 +19,7 @@ import {
   type Permission,
   type ResourceScope,
 } from '../../smart/index.ts'
-import type { Method, Refusal } from '../refuse.ts'
+import type { InsufficientScope, Method, Refusal } from '../refuse.ts'
 
 /** Allowed by a granted scope within its access filter, or refused for a reason that the caller may know. */
 export type Decision =
@@ -33,6 +33,8 @@ export type Decision =
       readonly within: AccessFilter
       /** The chained parameters of a search, so that the server need not parse them again. */
       readonly chains?: ParsedChains | undefined
+      /** What the includes of a search would need: they add nothing. */
+      readonly lacks?: readonly InsufficientScope[] | undefined
     }
   | { readonly allowed: false; readonly refusal: Refusal }
 
