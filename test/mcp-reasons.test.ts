@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { explainReason } from '../src/auth/words/explanation.ts'
 import { type CallReason, describeFailed, FHIR_REASONS } from '../src/fhir/index.ts'
+import { TOOLS } from '../src/mcp/index.ts'
 import { startMcp } from './support/mcp.ts'
 
 const READER = { scope: 'launch/patient patient/*.rs', patient: 'ann', sub: 'c-1' }
@@ -167,6 +168,67 @@ describe('a message that makes no FHIR request', () => {
     assert.deepEqual(
       made.map(({ interaction }) => interaction),
       ['capabilities'],
+    )
+  })
+})
+
+/** Arguments with which a tool does something. */
+const GIVEN: Readonly<Record<string, object>> = {
+  get_patient_summary: {},
+  search: { type: 'Patient' },
+  read: { reference: 'Patient/ann' },
+  describe_type: { type: 'Patient' },
+  list_types: {},
+  propose_change: { action: 'delete', reference: 'Patient/ann', reason: SECRET },
+  list_proposals: {},
+}
+
+describe('each call of a tool leaves a record with its name (MCP-5)', () => {
+  for (const { name } of TOOLS) {
+    const record = async (launch: string, given: object, claims: object) => {
+      await call(name, given, { ...claims, jti: `${name}-${launch}.token` })
+      const records = await listOfLaunch(`${name}-${launch}`)
+      for (const { details } of records) assert.equal(JSON.parse(details ?? '{}').tool, name)
+      return records.map(({ allowed, status, details }) => [
+        allowed,
+        status,
+        JSON.parse(details ?? '{}').reason,
+      ])
+    }
+
+    it(`${name}: that succeeds`, async () => {
+      const records = await record('done', GIVEN[name] ?? {}, PROPOSER)
+      assert.ok(records.length > 0)
+      for (const [allowed] of records) assert.equal(allowed, true)
+    })
+
+    it(`${name}: with wrong arguments`, async () => {
+      assert.deepEqual(await record('wrong', { [SECRET]: SECRET }, PROPOSER), [
+        [false, 400, 'tool-arguments-wrong'],
+      ])
+    })
+
+    if (name !== 'describe_type')
+      it(`${name}: without a scope for it`, async () => {
+        const claims = { ...READER, scope: 'launch/patient' }
+        assert.deepEqual(await record('scope', GIVEN[name] ?? {}, claims), [[false, 400, 'tool-unknown']])
+      })
+  }
+
+  it('that fails before its first FHIR request', async () => {
+    const claims = { ...PROPOSER, client_id: 'broken', jti: 'broken.token' }
+    assert.equal((await propose(claims)).status, 200)
+    await mcp.store.db
+      .updateTable('proposal')
+      .set({ change_sealed: 'damaged' })
+      .where('client_id', '=', 'broken')
+      .execute()
+    const { status } = await call('list_proposals', {}, { ...claims, jti: 'failed.token' })
+    assert.equal(status, 500)
+    const [record, ...others] = await listOfLaunch('failed')
+    assert.deepEqual(
+      [record?.interaction, record?.status, JSON.parse(record?.details ?? '{}'), others],
+      ['call', 500, { tool: 'list_proposals' }, []],
     )
   })
 })

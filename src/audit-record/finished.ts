@@ -226,7 +226,7 @@ interface EntryFailed {
 }
 
 function* listEntries(finished: FinishedRequest, fhirBaseUrl: string): Generator<AuditedRequest> {
-  const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress } = finished
+  const { authenticated, requestBody, responseBody, status, at, tool, requestId, clientAddress } = finished
   const { decided = [] } = finished
   const outcomes: readonly EntryOutcome[] =
     finished.entries ?? (status < 300 ? parseOutcomes(responseBody) : [])
@@ -241,6 +241,7 @@ function* listEntries(finished: FinishedRequest, fhirBaseUrl: string): Generator
           : findContentRefusal(place, outcome, finished.problem)
     yield {
       at,
+      tool,
       requestId,
       clientAddress,
       interaction,

@@ -1,6 +1,7 @@
 import { isFailure } from '../core/index.ts'
 import { checkMembers } from '../endpoint/index.ts'
-import { type Because, type CallReason, failFor } from '../fhir/index.ts'
+import { failFor } from '../fhir/index.ts'
+import type { CallEnd } from '../fhir-api/index.ts'
 import type { Grant } from '../smart/index.ts'
 import { condense } from './condense.ts'
 import { CALL_MS, FAULT_CHARACTERS } from './limits.ts'
@@ -25,7 +26,7 @@ export interface MethodContext {
   readonly grant: Grant
   startCall(tool: string): Call
   /** Records a call that made no FHIR request. */
-  recordCall(tool: string, refusal?: Because<CallReason>): Promise<void>
+  recordCall(tool: string, end: CallEnd): Promise<void>
 }
 
 type MethodFault = ProtocolFault | LackingScopes
@@ -126,17 +127,26 @@ async function callTool(
       tool: TOOLS.find(it => it.name === name)?.name,
     })
   }
-  const read = checkMembers(tool.input, given)
-  if (isFailure(read)) {
-    await recordCall(tool.name, failFor('tool-arguments-wrong'))
-    return sayFault(read.faults.map(it => `${it.name}: ${it.text}`).join('; ') || 'Too many arguments.')
-  }
   const call = startCall(tool.name)
-  const result = await endInTime(tool.call(call, read))
-  const refusal = isFailure(result) && result.reason === 'misused' ? result.refusal : undefined
-  if (!call.hasRequested()) await recordCall(tool.name, refusal)
+  const [ended] = await Promise.allSettled([endInTime(performCall(tool, call, given))])
+  if (!call.hasRequested()) await recordCall(tool.name, describeEnd(ended))
+  if (ended.status === 'rejected') throw ended.reason
+  const result = ended.value
   if (!isFailure(result)) return isShortEnough(result) ? sayResult(result) : sayFault(TOO_LONG)
   return result.reason === 'lacking-scopes' ? result : sayFault(result.text)
+}
+
+async function performCall(tool: Tool, call: Call, given: unknown): Promise<ToolResult | ToolFault> {
+  const read = checkMembers(tool.input, given)
+  if (!isFailure(read)) return tool.call(call, read)
+  const text = read.faults.map(it => `${it.name}: ${it.text}`).join('; ') || 'Too many arguments.'
+  return failCall(text, failFor('tool-arguments-wrong'))
+}
+
+function describeEnd(ended: PromiseSettledResult<ToolResult | ToolFault>): CallEnd {
+  if (ended.status === 'rejected') return { error: ended.reason }
+  const { value } = ended
+  return isFailure(value) && value.reason === 'misused' ? { refusal: value.refusal } : {}
 }
 
 const TOO_LONG = 'The result is too long to be shown. Ask for less.'

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure, isRecord, parseJson } from '../core/index.ts'
-import { type Because, type CallReason, parseExact } from '../fhir/index.ts'
-import type { Entrance, FhirResponse, WayIn } from '../fhir-api/index.ts'
+import { parseExact } from '../fhir/index.ts'
+import type { CallEnd, Entrance, FhirResponse, WayIn } from '../fhir-api/index.ts'
 import type { Authenticated, Authenticator, Grant } from '../smart/index.ts'
 import { listTexts, readBundle, readSearchset } from './bundle.ts'
 import type { CallCounter } from './count-calls.ts'
@@ -116,8 +116,7 @@ async function respond(
     version: options.version,
     grant,
     startCall: (tool: string) => startCall(entrance, options, request, { caller, grant, tool }),
-    recordCall: (tool: string, refusal?: Because<CallReason>) =>
-      entrance.record(request, caller, { tool, refusal }),
+    recordCall: (tool: string, end: CallEnd) => entrance.record(request, caller, { tool, ...end }),
   }
   const result = await answer(context, message)
   if (!isFailure(result)) return reply.send({ jsonrpc: '2.0', id: message.id, result })

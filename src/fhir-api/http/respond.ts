@@ -156,7 +156,7 @@ async function recordError(
 }
 
 /** The status that the error handler responds with when the work throws. */
-function findOutcomeOfError(error: unknown): AuditOutcome {
+export function findOutcomeOfError(error: unknown): AuditOutcome {
   return { status: toProblem(error).kind === 'unavailable' ? 503 : 500 }
 }
 

@@ -12,7 +12,7 @@ import type { Authenticated, Authenticator } from '../../smart/index.ts'
 import { type FhirResponse, failRefused } from '../response.ts'
 import { recordOutcome, writeRecord } from './audit-request.ts'
 import { type ApiRequest, type FhirApi, findInteraction } from './fhir-api.ts'
-import { respondTo } from './respond.ts'
+import { findOutcomeOfError, respondTo } from './respond.ts'
 
 /**
  * Another way in for requests: a path below the FHIR base with access tokens of its own audience. Its requests are decided,
@@ -34,13 +34,18 @@ export interface Entrance {
   authenticate(request: FastifyRequest): Promise<Authenticated | Refused>
   /** Decides and performs a FHIR request of the caller, and records it. */
   perform(request: FastifyRequest, caller: Authenticated, inner: InnerRequest): Promise<FhirResponse>
-  /** Records a message of the caller that made no FHIR request: it was refused, or needed none. */
+  /** Records a message of the caller that made no FHIR request: it was refused, failed, or needed none. */
   record(request: FastifyRequest, caller: Authenticated, call: RecordedCall): Promise<void>
 }
 
-interface RecordedCall {
+interface RecordedCall extends CallEnd {
   readonly tool?: string | undefined
+}
+
+/** How a call has ended: with neither, it has succeeded. */
+export interface CallEnd {
   readonly refusal?: Because<CallReason> | undefined
+  readonly error?: unknown
 }
 
 /** A FHIR request that one HTTP request makes. */
@@ -72,14 +77,17 @@ export function createEntrance(api: FhirApi, { path, guard }: Pick<WayIn, 'path'
       return found
     },
     perform: (request, caller, inner) => respondTo(api, createRequest(api, request, caller, inner)),
-    async record(request, caller, { tool, refusal }) {
+    async record(request, caller, { tool, refusal, error }) {
       const call = createRequest(api, request, caller, { method: 'POST', url: path, tool })
-      const status = refusal ? getFhirWords(refusal.reason).status : 200
+      const outcome =
+        error === undefined
+          ? { status: refusal ? getFhirWords(refusal.reason).status : 200 }
+          : findOutcomeOfError(error)
       await writeRecord(
         api,
         { ...call, isCall: true },
         { interaction: findInteraction(call, api) },
-        { status },
+        outcome,
         refusal,
       )
     },
