@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { fullResource } from '../../test/support/r4-resources.ts'
+import { countRuns } from '../../test/support/thorough.ts'
+import { isRecord } from '../core/index.ts'
 import {
   findCompartmentPatients,
   findContainedPatients,
@@ -9,7 +13,8 @@ import {
   UNKNOWN_PATIENT,
 } from './compartment.ts'
 import { definitions, findSearchParameter, resourceTypes } from './definitions.ts'
-import type { Resource } from './resource.ts'
+import { isResource, type Resource } from './resource.ts'
+import { indexParameter } from './search/index-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
 const patients = (resource: Resource) => [...findCompartmentPatients(resource, base)].toSorted()
@@ -161,6 +166,71 @@ describe('findCompartmentPatients', () => {
   })
 })
 
+const reference = fc
+  .tuple(
+    fc.constantFrom('', '', `${base}/`, `${base}//`, `${base}/Group/1/`, 'http://other.test/fhir/', 'urn:'),
+    fc.constantFrom('Patient', 'Patient', 'Group', 'patient', 'Nonsense'),
+    fc.constantFrom('/1', '/2', '/3/_history/1', '/%31', '/1/', '?name=x', '/'),
+  )
+  .map(parts => parts.join(''))
+const referenceElement = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ reference, type: fc.constantFrom(undefined, 'Patient', 'Group') }) },
+  { weight: 1, arbitrary: fc.array(fc.record({ reference }), { maxLength: 3 }) },
+  fc.record({ identifier: fc.constant({ value: '1' }), type: fc.constant('Patient') }),
+  fc.constantFrom<unknown>(null, 'Patient/1', {}, [[{ reference: 'Patient/1' }]], {
+    reference: ['Patient/1'],
+  }),
+)
+const memberTypes = resourceTypes.filter(type => listCompartmentParameters(type).length > 0)
+
+/** A resource with every element of its type, whose references are these. */
+function referTo(type: string, variant: number, references: readonly unknown[]): Resource {
+  let at = 0
+  const resource: unknown = JSON.parse(JSON.stringify(fullResource(type, variant)), (_name, value) =>
+    isRecord(value) && Object.keys(value).join() === 'reference'
+      ? references[at++ % references.length]
+      : value,
+  )
+  assert(isResource(resource))
+  return resource
+}
+
+describe('the patients of a resource with any references', () => {
+  const resources = fc
+    .tuple(fc.constantFrom(...memberTypes), fc.nat(11), fc.array(referenceElement, { minLength: 1 }))
+    .map(parts => referTo(...parts))
+
+  it('are those that the search parameters of the compartment find', () => {
+    fc.assert(
+      fc.property(resources, resource => {
+        const found = listCompartmentParameters(resource.resourceType).flatMap(code => {
+          const parameter = findSearchParameter(resource.resourceType, code)
+          const entries = parameter ? indexParameter(resource, parameter, base) : []
+          return entries.flatMap(it =>
+            it.kind === 'reference' && it.type === 'Patient' ? (it.id ?? []) : [],
+          )
+        })
+        assert.deepEqual(patients(resource), [...new Set(found)].toSorted())
+      }),
+      { numRuns: countRuns(1_000) },
+    )
+  })
+
+  it('are all found in a contained resource, also beside an unknown one', () => {
+    fc.assert(
+      fc.property(resources, resource => {
+        const isUnknown = namesOtherPatient(resource, () => true, base)
+        const contained = findContainedPatients({ resourceType: 'Basic', contained: [resource] }, base)
+        assert.deepEqual([...contained].toSorted(), [
+          ...(isUnknown ? [UNKNOWN_PATIENT] : []),
+          ...patients(resource),
+        ])
+      }),
+      { numRuns: countRuns(1_000) },
+    )
+  })
+})
+
 const names = (asserter: string) =>
   namesOtherPatient(
     {
@@ -287,6 +357,8 @@ describe('findContainedPatients', () => {
     for (const contained of [{}, 'x', null, [5], [{ id: '1' }], [condition('2?name=x')]])
       assert.deepEqual(find(contained), [UNKNOWN_PATIENT], JSON.stringify(contained))
     assert.deepEqual(find([condition('2'), 'x']).sort(), [UNKNOWN_PATIENT, '2'])
+    const target = [{ reference: 'urn:uuid:1' }, { reference: 'Patient/2' }]
+    assert.deepEqual(find([{ resourceType: 'Provenance', target }]), [UNKNOWN_PATIENT, '2'])
   })
 })
 

@@ -100,13 +100,19 @@ export function namesOtherPatient(
 ): boolean {
   const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
   return hasMemberReference(resource, text => {
-    if (text === '' || text.startsWith('#')) return false
-    const local = parseReference(text, baseUrl)
-    if (local) return local.type === 'Patient' && !isOurs(local.id)
-    // `Reference.type` is not trusted.
-    const type = RESOURCE_URL.exec(text)?.[1]
-    return type === undefined || type === 'Patient'
+    const named = findNamedPatient(text, baseUrl)
+    return named === UNKNOWN_PATIENT || (named !== undefined && !isOurs(named))
   })
+}
+
+/** The patient that a compartment reference names, or `UNKNOWN_PATIENT`. Undefined if it names none. */
+function findNamedPatient(reference: string, baseUrl: string): string | undefined {
+  if (reference === '' || reference.startsWith('#')) return undefined
+  const local = parseReference(reference, baseUrl)
+  if (local) return local.type === 'Patient' ? local.id : undefined
+  // `Reference.type` is not trusted.
+  const type = RESOURCE_URL.exec(reference)?.[1]
+  return type === undefined || type === 'Patient' ? UNKNOWN_PATIENT : undefined
 }
 
 /** Stands for a patient of another server, or one that a reference does not identify. No patient has this id. */
@@ -121,7 +127,11 @@ export function findContainedPatients({ contained }: Resource, baseUrl: string):
   if (contained === undefined) return patients
   if (!Array.isArray(contained) || !contained.every(isResource)) patients.add(UNKNOWN_PATIENT)
   for (const resource of listResources(contained))
-    if (namesOtherPatient(resource, id => patients.add(id).has(id), baseUrl)) patients.add(UNKNOWN_PATIENT)
+    hasMemberReference(resource, text => {
+      const named = findNamedPatient(text, baseUrl)
+      if (named !== undefined) patients.add(named)
+      return false
+    })
   return patients
 }
 
