@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Page } from 'playwright-core'
-import { useBrowser } from './support/browser.ts'
+import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { allow } from './support/mcp-agent.ts'
 import { PROGRAM } from './support/program.ts'
 import {
@@ -16,6 +16,9 @@ import {
   type Started,
   startProcess,
 } from './support/started.ts'
+
+/** As long as a name may be, of a client that would like to look like the page. */
+const NAME = `Scribe <b>"verified"</b> יעל ${'W'.repeat(160)}`
 
 let place: Place
 let servers: Started
@@ -30,7 +33,7 @@ before(async () => {
       '--id',
       'scribe',
       '--name',
-      'Scribe',
+      NAME,
       '--public',
       '--redirect-uri',
       'http://127.0.0.1/callback',
@@ -96,7 +99,8 @@ async function pickAndAllow(page: Page, link: string): Promise<void> {
     .first()
     .check()
   await page.getByRole('button', { name: 'Continue' }).click()
-  await page.getByRole('heading', { level: 1, name: /^Allow Scribe/ }).waitFor()
+  await page.getByRole('heading', { level: 1, name: /^Allow Scribe <b>"verified"/ }).waitFor()
+  await inspectOnEveryScreen(page, 'agent-consent-hostile')
   await allow(page)
   await page.getByText('You can close this page.').waitFor()
 }

@@ -207,14 +207,13 @@ const WRITING: typeof ACTIONS = [
   ['deleting', ['d']],
 ]
 
-/** What an app may read, in a sentence: "problems and measurements". Empty: nothing. */
+/** What an app may read of somebody, in a sentence: "problems and measurements". Empty: nothing. */
 export function describeReading(scope: string): string {
-  return joinWithAnd(
-    listNouns(
-      parseScopes(scope).filter(part => part.kind === 'resource'),
-      ['r', 's'],
-    ),
+  const nouns = listNouns(
+    parseScopes(scope).filter(part => part.kind === 'resource'),
+    ['r', 's'],
   )
+  return nouns.includes(describeKind('*').noun) ? 'the whole record' : joinWithAnd(nouns)
 }
 
 /** Combines verbs about the same data: "adds and changes measurements". */

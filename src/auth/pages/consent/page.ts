@@ -103,7 +103,7 @@ function renderAgent(
   { scope, patient }: ConsentPageOptions,
   { minutes, may }: NonNullable<ConsentPageOptions['agent']>,
 ): Html {
-  const whose = patient?.person ? renderName(patient.person.name) : 'this record'
+  const whose = patient?.person ? renderName(patient.person.name) : 'the patient'
   const duration = minutes === 1 ? '1 minute' : `${minutes} minutes`
   const isWriting = listConsentItems(scope).some(item => item.writes)
   const change = isWriting

@@ -92,7 +92,13 @@ function renderList(caption: string, proposals: readonly Proposal[], names: Prop
     {
       caption,
       kind: 'table--top table--stack',
-      columns: ['Change', 'Patient', 'Assistant', { head: 'Proposed', isNowrap: true }, 'State'],
+      columns: [
+        'Change',
+        'Patient',
+        'Assistant',
+        { head: 'Proposed', isNowrap: true },
+        { head: 'State', isNowrap: true },
+      ],
     },
     proposals.map(proposal => [
       html`<a href="${paths.proposals}/${proposal.id}"><b>${nameChange(proposal.change)}</b></a><span class="sub said">${shortenReason(proposal.change)}</span>`,
