@@ -119,7 +119,7 @@ async function callTool(
   { id, params }: Message,
 ): Promise<object | MethodFault> {
   const { name, arguments: given = {} } = params
-  const tool = listUsableTools(grant).find(it => it.name === name)
+  const tool = TOOLS.find(it => it.name === name && it.isUsableBy(grant))
   if (!tool) {
     const names = listUsableTools(grant).map(it => it.name)
     return failProtocol('tool-unknown', `There is no such tool. Tools: ${names.join(', ')}`, {

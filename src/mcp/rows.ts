@@ -90,12 +90,8 @@ function describeSubject(resource: FhirJson): string {
 function describeStatus(resource: FhirJson): string {
   const { status, clinicalStatus, verificationStatus } = resource
   const verified = readCode(verificationStatus)
-  return [
-    typeof status === 'string' ? status : readCode(clinicalStatus),
-    verified === 'confirmed' ? '' : verified,
-  ]
-    .filter(it => it !== '')
-    .join(', ')
+  const stated = typeof status === 'string' ? status : readCode(clinicalStatus)
+  return joinTexts([stated, verified === 'confirmed' ? '' : verified], ', ')
 }
 
 function readCode(concept: unknown): string {
@@ -110,27 +106,22 @@ function describeValue(resource: FhirJson): string {
     case 'MedicationRequest':
     case 'MedicationDispense':
     case 'MedicationStatement':
-      return listRecords(resource.dosageInstruction ?? resource.dosage)
-        .map(dosage => formatDose(sayAny(dosage)))
-        .filter(it => it !== '')
-        .join('; ')
+      return joinTexts(
+        listRecords(resource.dosageInstruction ?? resource.dosage).map(dosage => formatDose(sayAny(dosage))),
+      )
     case 'AllergyIntolerance':
-      return [
+      return joinTexts([
         typeof resource.criticality === 'string' ? `criticality ${resource.criticality}` : '',
         ...listRecords(resource.reaction).flatMap(({ manifestation }) =>
           listRecords(manifestation).map(sayPlainly),
         ),
-      ]
-        .filter(it => it !== '')
-        .join('; ')
+      ])
     case 'Condition':
       return sayPlainly(resource.severity)
     case 'DiagnosticReport':
       return typeof resource.conclusion === 'string' ? resource.conclusion : ''
     case 'Encounter':
-      return [readPeriodEnd(resource), ...listRecords(resource.reasonCode).map(sayPlainly)]
-        .filter(it => it !== '')
-        .join('; ')
+      return joinTexts([readPeriodEnd(resource), ...listRecords(resource.reasonCode).map(sayPlainly)])
     default:
       return ''
   }
@@ -147,18 +138,18 @@ function describeResult(observation: FhirJson): string {
   const parts = listRecords(observation.component).map(
     component => `${sayPlainly(component.code)} ${describeMeasured(component)}`,
   )
-  return [own, ...parts].filter(it => it !== '').join('; ')
+  return joinTexts([own, ...parts])
 }
 
 function describeMeasured(measured: FhirJson): string {
   const name = Object.keys(measured).find(it => it.startsWith('value'))
   const said = name === undefined ? '' : sayAny(measured[name])
   const known = said === '' ? sayPlainly(measured.dataAbsentReason) : said
-  const notes = [
+  const notes = joinTexts([
     ...listRecords(measured.interpretation).map(sayPlainly),
     ...listRecords(measured.referenceRange).map(describeRange),
-  ].filter(it => it !== '')
-  return notes.length === 0 ? known : `${known} (${notes.join('; ')})`
+  ])
+  return notes === '' ? known : `${known} (${notes})`
 }
 
 function describeRange({ low, high, text }: FhirJson): string {
@@ -167,6 +158,11 @@ function describeRange({ low, high, text }: FhirJson): string {
   const to = sayAny(high)
   if (from !== '' && to !== '') return `range ${from} to ${to}`
   return from === '' ? (to === '' ? '' : `range up to ${to}`) : `range from ${from}`
+}
+
+/** The texts that say something. */
+function joinTexts(texts: readonly string[], separator = '; '): string {
+  return texts.reduce((all, text) => (all === '' || text === '' ? all + text : all + separator + text), '')
 }
 
 /** A value of any data type: text, number with unit, concept with its code, period, reference, name. */
