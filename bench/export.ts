@@ -1,11 +1,11 @@
 /**
  * `node bench/export.ts`: the throughput of a file of a bulk export, compared with the same rows streamed from the database
- * without any check, and the memory that it takes.
+ * without any check, the memory that it takes, and the time of reads beside two downloads.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,18 +13,25 @@ import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { createAuditor, createFhirAudit } from '../src/audit/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
+import { exportOperations } from '../src/fhir/index.ts'
+import { createInterceptor } from '../src/interceptor/index.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { samplePatients } from '../src/sample-patients/index.ts'
-import { fullAccess, parseScopes } from '../src/smart/index.ts'
 import { createSealer, openStore } from '../src/store/index.ts'
 import { reportValues } from './shared/report.ts'
 
 const IS_QUICK = process.env.BENCH_QUICK !== undefined
 const RESOURCES = IS_QUICK ? 2_000 : Number(process.env.BENCH_RESOURCES ?? 100_000)
 const ROUNDS = IS_QUICK ? 1 : 5
+const FOREVER = Number.POSITIVE_INFINITY
 const LEAST = 0.6
 const MOST_MB = 50
-const BASE = 'http://localhost:8080/fhir'
-const HEADERS = { headers: { authorization: 'Bearer service', 'accept-encoding': 'identity' } }
+const MOST_MS = 100
+/** One that sees everything, and one for which each resource is parsed and checked. Both see all of the data. */
+const SCOPES = {
+  all: 'system/*.rs',
+  granular: `system/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory system/Patient.rs`,
+}
 const [, , role, folder = ''] = process.argv
 
 if (role === 'export') await serve(folder)
@@ -40,28 +47,44 @@ async function measure(): Promise<void> {
   )
   const [child = fail(), plain = fail()] = children
   try {
-    const [base = '', unchecked = ''] = await Promise.all(
-      children.map(async it => (await once(it, 'message'))[0]),
-    )
-    const file = await findFile(base)
-    // The cache of the database and the compiled code do not depend on the size.
-    await download(file)
+    const [{ base, tokens }, unchecked]: [Served, Served] = await Promise.all([listen(child), listen(plain)])
+    await ask(child, 'memory')
+    const untouched = await ask(child, 'memory')
+    const all = { url: await findFile(base, tokens.all), token: tokens.all }
+    await download(all)
+    const first = await ask(child, 'memory')
+    const granular = { url: await findFile(base, tokens.granular), token: tokens.granular }
+    await download(granular)
     await ask(child, 'memory')
     const rest = await ask(child, 'memory')
-    const times = { file: Number.POSITIVE_INFINITY, unchecked: Number.POSITIVE_INFINITY }
-    for (let round = 0; round < ROUNDS; round++) {
-      times.unchecked = Math.min(times.unchecked, await measureDownload(plain, unchecked))
-      times.file = Math.min(times.file, await measureDownload(child, file))
-    }
+    const files = { unchecked: { url: unchecked.base, token: '' }, all, granular }
+    const times = { unchecked: FOREVER, all: FOREVER, granular: FOREVER }
+    for (let round = 0; round < ROUNDS; round++)
+      for (const name of ['unchecked', 'all', 'granular'] as const) {
+        const server = name === 'unchecked' ? plain : child
+        times[name] = Math.min(times[name], await measureDownload(server, files[name]))
+      }
     const largest = await ask(child, 'memory')
+    const read = await measureReads(`${base}/Observation/o0`, all)
     await reportValues([
-      { measured: 'export: resources per second of CPU time', value: RESOURCES / times.file },
+      { measured: 'export: resources per second of CPU time', value: RESOURCES / times.all },
       {
         measured: 'export: CPU time, relative to the same rows without checks',
-        value: times.file / times.unchecked,
+        value: times.all / times.unchecked,
         most: 1 / LEAST,
       },
+      {
+        measured: 'export: CPU time with a granular scope, relative to the same rows without checks',
+        value: times.granular / times.unchecked,
+      },
       { measured: 'export: memory beyond that at rest (MB)', value: largest - rest, most: MOST_MB },
+      {
+        measured:
+          'export: memory of the first download beyond that of a process that has served nothing (MB)',
+        value: first - untouched,
+        most: MOST_MB,
+      },
+      { measured: 'export: longest read beside two compressed downloads (ms)', value: read, most: MOST_MS },
     ])
   } finally {
     for (const it of children) it.kill()
@@ -70,15 +93,31 @@ async function measure(): Promise<void> {
   }
 }
 
+interface Served {
+  readonly base: string
+  readonly tokens: Readonly<Record<keyof typeof SCOPES, string>>
+}
+
+interface File {
+  readonly url: string
+  readonly token: string
+}
+
+async function listen(server: ReturnType<typeof fork>): Promise<Served> {
+  return ((await once(server, 'message')) as [Served])[0]
+}
+
 function fail(): never {
   throw new Error('Cannot start the servers')
 }
 
-/** The Observations of the sample patients, many times. */
+/** The laboratory results of the sample patients, many times. */
 function fill(made: string): void {
   const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 10 })]
-  const observations = sample.filter(it => it.resourceType === 'Observation')
-  const repository = openRepository({ file: join(made, 'fhir.db'), baseUrl: BASE })
+  const observations = sample.filter(
+    it => it.resourceType === 'Observation' && JSON.stringify(it.category).includes('laboratory'),
+  )
+  const repository = openRepository({ file: join(made, 'fhir.db'), baseUrl: fhirBaseUrl })
   const copies = function* () {
     for (let at = 0; at < RESOURCES; at++) {
       const observation = observations[at % observations.length]
@@ -89,12 +128,17 @@ function fill(made: string): void {
   repository.close()
 }
 
-async function findFile(base: string): Promise<string> {
-  const started = await fetch(`${base}/$export?_type=Observation`, HEADERS)
-  const path = (url: string) => url.replace(BASE, base)
+function acceptPlain(token: string) {
+  return { authorization: token, 'accept-encoding': 'identity' }
+}
+
+async function findFile(base: string, token: string): Promise<string> {
+  const headers = acceptPlain(token)
+  const started = await fetch(`${base}/$export?_type=Observation`, { headers })
+  const path = (url: string) => url.replace(fhirBaseUrl, base)
   const status = path(started.headers.get('content-location') ?? '')
   for (;;) {
-    const reply = await fetch(status, HEADERS)
+    const reply = await fetch(status, { headers })
     if (reply.status === 200) {
       const { output } = (await reply.json()) as { readonly output: readonly { readonly url: string }[] }
       return path(output[0]?.url ?? '')
@@ -104,18 +148,37 @@ async function findFile(base: string): Promise<string> {
   }
 }
 
-async function download(url: string): Promise<void> {
-  const reply = await fetch(url, HEADERS)
+async function download({ url, token }: File): Promise<void> {
+  const reply = await fetch(url, { headers: acceptPlain(token) })
   let lines = 0
   for await (const chunk of reply.body ?? [])
     for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++
   if (lines !== RESOURCES) throw new Error(`Downloaded ${lines} of ${RESOURCES} resources`)
 }
 
+/** The longest of many reads beside two downloads, in milliseconds. `fetch` would decompress them in this process. */
+async function measureReads(resource: string, { url, token }: File): Promise<number> {
+  const headers = { authorization: token, 'accept-encoding': 'gzip' }
+  let running = 2
+  for (let at = 0; at < 2; at++)
+    get(url, { headers }, reply => {
+      if (reply.headers['content-encoding'] !== 'gzip') throw new Error('The download is not compressed')
+      reply.resume().on('close', () => running--)
+    })
+  let largest = 0
+  while (running > 0) {
+    const start = performance.now()
+    await (await fetch(resource, { headers })).text()
+    largest = Math.max(largest, performance.now() - start)
+    await setTimeout(5)
+  }
+  return largest
+}
+
 /** The CPU time of the server for a download, in seconds: other load on the machine does not count. */
-async function measureDownload(server: ReturnType<typeof fork>, url: string): Promise<number> {
+async function measureDownload(server: ReturnType<typeof fork>, file: File): Promise<number> {
   const before = await ask(server, 'cpu')
-  await download(url)
+  await download(file)
   return (await ask(server, 'cpu')) - before
 }
 
@@ -142,19 +205,21 @@ function answerQuestions(): void {
 async function serve(made: string): Promise<void> {
   const store = await openStore(`sqlite:${join(made, 'store.db')}`)
   const auditor = createAuditor({ store })
-  const grant = { scopes: parseScopes('system/*.rs'), clientId: 'service' }
+  const issuer = new TestIssuer()
+  const { fetch, clock } = issuer
   const app = await fhirServer({
-    baseUrl: BASE,
+    baseUrl: fhirBaseUrl,
     dataFile: join(made, 'fhir.db'),
     smartConfiguration: {},
-    guard: {
-      authenticate: () => ({
-        allowed: true,
-        grant,
-        decide: () => ({ allowed: true, access: fullAccess, by: 'system/*.rs' }),
-      }),
-    },
-    audit: createFhirAudit({ auditor, store, fhirBaseUrl: BASE }),
+    guard: createInterceptor({
+      authUrl,
+      fhirBaseUrl,
+      fetch,
+      clock,
+      contexts: ['system'],
+      operations: exportOperations,
+    }),
+    audit: createFhirAudit({ auditor, store, fhirBaseUrl }),
     exports: {
       store,
       sealer: createSealer('a secret of the benchmark'),
@@ -165,12 +230,14 @@ async function serve(made: string): Promise<void> {
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   answerQuestions()
-  process.send?.(`http://127.0.0.1:${port}/fhir`)
+  const makeToken = (scope: string) => issuer.bearer({ scope, patient: undefined, client_id: 'service' })
+  const tokens = { all: makeToken(SCOPES.all), granular: makeToken(SCOPES.granular) }
+  process.send?.({ base: `http://127.0.0.1:${port}/fhir`, tokens } satisfies Served)
 }
 
 /** The same rows, sent in chunks of the same size as the database returns them. */
 async function serveUnchecked(made: string): Promise<void> {
-  const { database, names } = openRepository({ file: join(made, 'fhir.db'), baseUrl: BASE })
+  const { database, names } = openRepository({ file: join(made, 'fhir.db'), baseUrl: fhirBaseUrl })
   const tid = names.typeId('Observation')
   const sql = 'SELECT content FROM resource WHERE deleted = 0 AND tid = ? ORDER BY rid'
   function* read() {
@@ -188,5 +255,6 @@ async function serveUnchecked(made: string): Promise<void> {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   answerQuestions()
-  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const { port } = server.address() as AddressInfo
+  process.send?.({ base: `http://127.0.0.1:${port}`, tokens: { all: '', granular: '' } } satisfies Served)
 }

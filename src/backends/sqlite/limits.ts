@@ -25,5 +25,5 @@ export const CONDITION_ROWS = 20_000
 
 /** Versions that a step of a bulk export reads. */
 export const EXPORT_STEP_ROWS = 2_000
-/** Characters after which such a step sends what it has read. */
-export const EXPORT_CHARACTERS = 1024 * 1024
+/** Characters after which such a step sends what it has read: parsed resources of a larger one outlive the young generation. */
+export const EXPORT_CHARACTERS = 64 * 1024
