@@ -8,16 +8,18 @@ import { gunzipSync } from 'node:zlib'
 import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
 import { SqliteRows } from '../src/backends/sqlite/export-rows.ts'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
+import { isFailure } from '../src/core/index.ts'
 import { exportOperations, failFor, listGatewayOperations, type Resource } from '../src/fhir/index.ts'
 import { EXPORT_DOWNLOADS, EXPORT_DOWNLOADS_WAITING } from '../src/fhir-api/export/limits.ts'
 import { refuse } from '../src/interceptor/index.ts'
-import type { Authenticator } from '../src/smart/index.ts'
+import { type Authenticator, createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import { createSealer, type Store } from '../src/store/index.ts'
 import { createBulkClient, type Manifest } from './support/bulk-client.ts'
 import {
   ADMIN,
   bearerOf,
   type GuardedFhir,
+  shownIn,
   startGuardedFhir,
   type TestCaller,
 } from './support/guarded-fhir.ts'
@@ -81,6 +83,11 @@ const patients = (...ids: readonly string[]) => ({
   parameter: ids.map(id => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } })),
 })
 
+/** A policy limits clinicians, who cannot export. */
+const RIGHTS = parsePolicy({ rules: [{ clinicians: 'all', patients: ['bob'] }] })
+assert(!isFailure(RIGHTS))
+const ONLY_BOB = createUserFilter(RIGHTS)
+
 interface Server {
   readonly fhir: GuardedFhir
   readonly store: Store
@@ -102,7 +109,7 @@ async function startServer(open: OpenGuarded, fileResources = 2): Promise<Server
   const auditor = createAuditor({ store })
   const fhir = await startGuardedFhir(
     DATA,
-    { operations: [...exportOperations, ...listGatewayOperations()] },
+    { operations: [...exportOperations, ...listGatewayOperations()], userFilter: ONLY_BOB },
     (guard, baseUrl) =>
       open(revokeLate(guard, token), baseUrl, createFhirAudit({ auditor, store, fhirBaseUrl: baseUrl }), {
         clock() {
@@ -469,6 +476,30 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
         JSON.stringify(await granular.download(lenient.error[0]?.url ?? '')),
         /Cannot export Practitioner/,
       )
+    })
+
+    it('has exactly what the searches of the same token find, whatever the policy gives clinicians (EXPORT-1)', async () => {
+      for (const scopes of [
+        [
+          'Patient.rs?_id=ann',
+          'Observation.rs?patient=Patient/ann',
+          'DocumentReference.rs?patient=Patient/ann',
+        ],
+        ['Patient.rs?birthdate=gt1970-01-01', 'Observation.rs?category=laboratory'],
+        ['Patient.rs', 'Observation.rs?subject=Patient/bob', 'Practitioner.rs'],
+      ]) {
+        const scope = scopes.map(it => `system/${it}`).join(' ')
+        const client = server.as({ scope })
+        const found: string[] = []
+        for (const it of scopes)
+          found.push(
+            ...shownIn(
+              await server.fhir.ask(`GET /${it.replace(/\..*/, '')}?_count=100`, { ...SERVICE, scope }),
+            ),
+          )
+        assert.ok(found.length > 0)
+        assert.deepEqual(await client.list(await client.run('GET $export')), found.sort(), scope)
+      }
     })
 
     it('tells a limited client neither that there is something that it may not see, nor how much (EXPORT-1)', async () => {
