@@ -227,6 +227,20 @@ describe('audit records that wait for the trail', () => {
     assert.deepEqual(await listTimes(store), [1, 2, 3])
   })
 
+  it('let others run while thousands are added, and are all added or none', async () => {
+    const store = await open(1)
+    const identified = (at: number) => ({ ...row(at), delivery_id: `entry-${at}` })
+    let turns = 0
+    const others = setInterval(() => turns++, 1)
+    await store.trail.append(listNumbers(5000).map(identified))
+    clearInterval(others)
+    assert.ok(turns > 5, `${turns} turns`)
+    assert.equal(count('audit_event'), 5000)
+    const known = identified(0)
+    await assert.rejects(store.trail.append([...listNumbers(1000).map(at => identified(5000 + at)), known]))
+    assert.deepEqual(await listTimes(store), listNumbers(5000))
+  })
+
   it('are reported once if they cannot be moved', async () => {
     const reports: unknown[] = []
     const store = await openStore(`sqlite:${path}`, { onStuckRecords: error => reports.push(String(error)) })

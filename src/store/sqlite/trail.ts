@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { Kysely } from 'kysely'
+import type { Insertable, Kysely, Transaction } from 'kysely'
 import { findOwnProgram } from '../../core/index.ts'
 import {
   commit,
@@ -36,6 +36,8 @@ interface TrailOptions extends Pick<StoreOptions, 'worker' | 'onStuckRecords'> {
   readonly availability: Availability
 }
 
+type TrailRow = Insertable<Schema['audit_event']>
+
 const MOVE_EVERY_MS = 1000
 /** A thread moves more. */
 const MAX_MOVED_HERE = 300
@@ -43,6 +45,8 @@ const BATCH_HERE = 100
 /** If more records wait, requests wait until they are moved. */
 const MAX_WAITING = 100_000
 const APPENDED_BETWEEN_CHECKS = 5000
+/** Records that are added without a pause. A Bundle may have thousands, each in all indexes of the trail. */
+const APPENDED_AT_ONCE = 300
 
 export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrail {
   const { path, db, worker, availability, onStuckRecords } = options
@@ -63,15 +67,27 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
     return use(() => commit(file, work))
   }
 
-  async function append(rows: readonly SqliteRow[]): Promise<void> {
+  async function append(rows: readonly TrailRow[]): Promise<void> {
     if (appended >= APPENDED_BETWEEN_CHECKS) {
       if (countWaiting() > MAX_WAITING) await use(() => moves.join().durable)
       appended = 1
     }
-    await write(() => {
-      for (const row of rows) addRow(file.writes, row)
-    })
+    if (rows.length > APPENDED_AT_ONCE) await use(() => appendInSteps(rows))
+    else
+      await write(() => {
+        for (const row of rows) addRow(file.writes, row)
+      })
     appended += rows.length
+  }
+
+  /** In one transaction, between whose steps others run. */
+  function appendInSteps(rows: readonly TrailRow[]): Promise<void> {
+    return db.transaction().execute(async trx => {
+      for (const [at, row] of rows.entries()) {
+        await addRowIn(trx, row)
+        if ((at + 1) % APPENDED_AT_ONCE === 0) await letOthersRun()
+      }
+    })
   }
 
   /** The ids of waiting records have no gaps. */
@@ -121,9 +137,7 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
   return {
     append: writeTogether(append),
     async appendIn(trx, row) {
-      checkRow(row)
-      if (row.delivery_id) await insertEvent(trx, row)
-      else await insertWaiting(trx, { record: JSON.stringify(row) })
+      await addRowIn(trx, row)
       appended++
     },
     announce: writeTogether(rows => write(() => insertRows(file.writes, 'audit_intent', rows))),
@@ -149,6 +163,13 @@ function addRow(connection: SqliteConnection, row: SqliteRow): void {
   checkRow(row)
   if (row.delivery_id) insertRows(connection, 'audit_event', [row])
   else connection.write('insert into audit_waiting (record) values (?)', JSON.stringify(row))
+}
+
+/** Like `addRow`, in a transaction that is open. */
+async function addRowIn(trx: Transaction<Schema>, row: TrailRow): Promise<void> {
+  checkRow(row)
+  if (row.delivery_id) await insertEvent(trx, row)
+  else await insertWaiting(trx, { record: JSON.stringify(row) })
 }
 
 const insertWaiting = prepareInsert('audit_waiting')
