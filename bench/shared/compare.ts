@@ -19,6 +19,7 @@ const ROUNDS_OF_TURN = 3
 type Round = Usage & Pick<Measured, 'rate'>
 interface Compared extends Measured, Usage {
   /** Of each round. */
+  readonly cpus: readonly number[]
   readonly mains: readonly number[]
   readonly rates: readonly number[]
 }
@@ -45,6 +46,7 @@ export async function compare(contenders: readonly Contender[], plan: Plan): Pro
     server: contender.name,
     cpu: takeMedian(measured.map(it => it.cpu)),
     main: takeMedian(measured.map(it => it.main)),
+    cpus: measured.map(it => it.cpu),
     mains: measured.map(it => it.main),
     rates: measured.map(it => it.rate),
     rate: takeMedian(measured.map(it => it.rate)),
@@ -57,6 +59,11 @@ export async function compare(contenders: readonly Contender[], plan: Plan): Pro
  */
 export function compareMain(one: Compared, other: Compared): number {
   return takeMedian(one.mains.map((main, at) => (other.mains[at] ?? 0) / main))
+}
+
+/** The same of all threads. */
+export function compareCpu(one: Compared, other: Compared): number {
+  return takeMedian(one.cpus.map((cpu, at) => (other.cpus[at] ?? 0) / cpu))
 }
 
 /** The rate of `one`, divided by that of `other`: the median of the rounds. */
