@@ -60,7 +60,8 @@ function formatServer(it: Measured, first: Measured): readonly string[] {
 }
 
 function formatGoal({ value, least }: Goal): string {
-  return value < least ? `**${value.toFixed(2)} < ${least}**` : `${value.toFixed(2)} ≥ ${least}`
+  const [found, goal] = [value, least].map(it => it.toFixed(2))
+  return value < least ? `**${found} < ${goal}**` : `${found} ≥ ${goal}`
 }
 
 export interface Value {
@@ -75,12 +76,14 @@ export function reportValues(values: readonly Value[]): Promise<void> {
   return report({
     name: 'values',
     header: ['measured', 'value', 'limit'],
-    rows: values.map(({ measured, value, most = '' }) => [
-      measured,
-      formatNumber(value),
-      value > Number(most || Number.POSITIVE_INFINITY) ? `**${most}**` : `${most}`,
-    ]),
+    rows: values.map(it => [it.measured, formatNumber(it.value), formatLimit(it)]),
   })
+}
+
+function formatLimit({ value, most }: Value): string {
+  if (most === undefined) return ''
+  const limit = `${Number(most.toFixed(2))}`
+  return value > most ? `**${limit}**` : limit
 }
 
 async function report(table: Table): Promise<void> {
